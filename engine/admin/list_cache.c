@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/names.h"
 #include "base/text.h"
 
 /*
@@ -325,11 +326,6 @@ void list_cache_draft_deinit(list_cache_draft *d)
     buf_deinit(&d->text);
 }
 
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
-}
-
 static void put_slice(buf *out, sessile_slice s)
 {
     if (s.size)
@@ -339,7 +335,7 @@ static void put_slice(buf *out, sessile_slice s)
 void list_cache_draft_add(list_cache_draft *d, const list_cache_row *row)
 {
     char out[ROW_SIZE];
-    sessile_slice id = same(row->id, row->name) ? (sessile_slice){"", 0} : row->id;
+    sessile_slice id = slice_same(row->id, row->name) ? (sessile_slice){"", 0} : row->id;
 
     put64(out + AT_BYTES, row->stat.bytes);
     put64(out + AT_MTIME, (uint64_t)row->stat.mtime_ns);

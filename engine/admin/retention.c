@@ -12,6 +12,7 @@
 #include "admin/purge.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/names.h"
 
 typedef struct applying {
     const sessile_retention_options *options;
@@ -25,8 +26,7 @@ static int is_for(const sessile_retention_rule *r, sessile_slice agent,
     sessile_slice wanted = r->user.size ? r->user : r->agent;
     sessile_slice given = r->user.size ? user : agent;
 
-    return wanted.size == given.size &&
-           (!wanted.size || !memcmp(wanted.data, given.data, given.size));
+    return slice_same(wanted, given);
 }
 
 /* How specific a rule is: for all, for an agent, for a user. */

@@ -96,6 +96,8 @@ sessile_status audit_reseal(store_core *st, sessile_error *err);
 
 /* ---- texts (audit_event.c) */
 
+/* Appends a text as a JSON string: cut at a size, and what is not UTF-8 is replaced. */
+void audit_put_text(buf *out, sessile_slice text);
 /* Appends the data of an event up to its count, which audit_event_end() appends: equal
  * events have equal beginnings. user, owner: what stands for them, or "". */
 void audit_event_begin(buf *out, const audit_event *e, const char *user,

@@ -36,14 +36,12 @@ int audit_outcome_of(sessile_slice name)
     return -1;
 }
 
-/* Cut at TEXT_MOST bytes; what is not UTF-8 is replaced. */
-static void put_member(buf *out, int first, const char *name, sessile_slice text)
+void audit_put_text(buf *out, sessile_slice text)
 {
     buf clean;
 
     buf_init(&clean, out->alloc);
     utf8_put_lossy(&clean, text.data, text.size < TEXT_MOST ? text.size : TEXT_MOST);
-    buf_printf(out, "%c\"%s\":", first ? '{' : ',', name);
     json_put_string(out, clean.data, clean.size);
     out->failed |= clean.failed;
     buf_deinit(&clean);
@@ -51,14 +49,17 @@ static void put_member(buf *out, int first, const char *name, sessile_slice text
 
 static void put(buf *out, const char *name, sessile_slice text)
 {
-    if (text.size)
-        put_member(out, 0, name, text);
+    if (!text.size)
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    audit_put_text(out, text);
 }
 
 void audit_event_begin(buf *out, const audit_event *e, const char *user,
                        const char *owner)
 {
-    put_member(out, 1, "operation", e->operation.name);
+    buf_puts(out, "{\"operation\":");
+    audit_put_text(out, e->operation.name);
     if (user[0])
         buf_printf(out, ",\"user\":\"%s\"", user);
     put(out, "actor", e->who.actor);

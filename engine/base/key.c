@@ -16,6 +16,11 @@ sessile_slice slice_of(const char *text)
     return slice;
 }
 
+int slice_same(sessile_slice a, sessile_slice b)
+{
+    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
+}
+
 void key_print(sessile_key key, char out[SESSILE_KEY_SIZE])
 {
     static const char digits[] = "0123456789abcdef";

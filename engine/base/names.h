@@ -11,6 +11,7 @@ const char *reason_name(sessile_reason reason);
 const char *checkpoint_reason_name(sessile_checkpoint_reason reason);
 
 sessile_slice slice_of(const char *text); /* of a NUL-terminated string; NULL: empty */
+int slice_same(sessile_slice a, sessile_slice b); /* 1: the same bytes */
 void key_print(sessile_key key, char out[SESSILE_KEY_SIZE]);
 sessile_status key_parse(sessile_slice text, sessile_key *out);
 

@@ -147,11 +147,6 @@ static int is_lost(json data, const char *name)
     return json_get(data, name).type == JSON_NULL;
 }
 
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
-}
-
 /* The role of a grant, as it is defined now; one that is not gives nothing. */
 static void set_role(const access_fold *a, access_grant *g)
 {
@@ -261,7 +256,8 @@ static sessile_status fold_lock(void *arg, const control_fact *f, sessile_error 
         keep(a, json_get(f->data, "by"), &l->by))
         return fail_nomem(err);
     for (size_t i = a->lock_count; i-- > 0;)
-        if (same(a->locks[i].user, l->user) && same(a->locks[i].key, l->key)) {
+        if (slice_same(a->locks[i].user, l->user) &&
+            slice_same(a->locks[i].key, l->key)) {
             sessile_access_lock_row newest = *l;
             remove_row(a->locks, &a->lock_count, i, sizeof *a->locks);
             l = &a->locks[a->lock_count];
@@ -305,7 +301,7 @@ void access_end(access_fold *a)
 const access_key *access_find_key(const access_fold *a, sessile_slice id)
 {
     for (size_t i = 0; i < a->key_count; i++)
-        if (same(a->keys[i].is.id, id))
+        if (slice_same(a->keys[i].is.id, id))
             return &a->keys[i];
     return NULL;
 }
@@ -313,8 +309,8 @@ const access_key *access_find_key(const access_fold *a, sessile_slice id)
 int access_is_locked(const access_fold *a, sessile_slice user, sessile_slice key)
 {
     for (size_t i = 0; i < a->lock_count; i++)
-        if ((a->locks[i].user.size && same(a->locks[i].user, user)) ||
-            (a->locks[i].key.size && same(a->locks[i].key, key)))
+        if ((a->locks[i].user.size && slice_same(a->locks[i].user, user)) ||
+            (a->locks[i].key.size && slice_same(a->locks[i].key, key)))
             return 1;
     return 0;
 }
@@ -338,10 +334,10 @@ static const principal *first_of(const principal *p)
 static int is_given(const access_grant *g, const principal *p, int64_t now_ms,
                     int64_t *until_ms)
 {
-    int given = g->is.user.size ? same(g->is.user, p->user) : 0;
+    int given = g->is.user.size ? slice_same(g->is.user, p->user) : 0;
 
     for (size_t i = 0; !given && g->is.holders.size && i < p->role_count; i++)
-        given = same(g->is.holders, p->roles[i]);
+        given = slice_same(g->is.holders, p->roles[i]);
     if (!given || (g->is.until_ms && now_ms >= g->is.until_ms))
         return 0;
     if (g->is.until_ms && (!*until_ms || g->is.until_ms < *until_ms))
@@ -369,9 +365,9 @@ static permissions on_names(const access_fold *a, const principal *p,
     for (size_t i = 0; i < a->grant_count; i++) {
         const access_grant *g = &a->grants[i];
         int covers = g->is.session.size
-                         ? same(g->is.session, names->id) &&
-                               same(g->is.agent, names->agent) &&
-                               same(g->is.owner, names->user)
+                         ? slice_same(g->is.session, names->id) &&
+                               slice_same(g->is.agent, names->agent) &&
+                               slice_same(g->is.owner, names->user)
                          : g->is.agent_count && (sees || g->all) &&
                                names_match(g->is.agents, g->is.agent_count, names->agent);
         if (covers && is_given(g, first, now_ms, until_ms))
@@ -440,6 +436,11 @@ static int is_refused(const access_fold *a, const principal *p)
     return 0;
 }
 
+sessile_status access_refuse(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED, "the credential is not accepted");
+}
+
 sessile_status access_check(principal *p, sessile_error *err)
 {
     access_fold *a = p->guard->access;
@@ -478,7 +479,13 @@ sessile_status access_check(principal *p, sessile_error *err)
         atomic_store(&p->version, a->version);
         access_end(a);
     }
-    if (atomic_load(&p->refused) || (p->is_granted && !atomic_load(&p->may)))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
-    return SESSILE_OK;
+    return atomic_load(&p->refused) || (p->is_granted && !atomic_load(&p->may))
+               ? access_refuse(err)
+               : SESSILE_OK;
+}
+
+sessile_status access_accept(principal *p, sessile_error *err)
+{
+    return principal_stands(p) && principal_lives(p) ? access_check(p, err)
+                                                     : access_refuse(err);
 }

@@ -56,6 +56,11 @@ void access_close(access_fold *a); /* NULL is ignored */
  * on is locked, revoked or ended; or the control log is not to be trusted. */
 sessile_status access_check(principal *p, sessile_error *err);
 
+/* The same of one that has to stand and to live, too: DENIED, with the sentence that all
+ * credentials are refused with. */
+sessile_status access_accept(principal *p, sessile_error *err);
+sessile_status access_refuse(sessile_error *err);
+
 /* 1: there are grants on names, which may give p more. */
 int access_is_narrow(const principal *p);
 

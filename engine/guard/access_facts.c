@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "guard/guard.h"
 #include "session/header.h"
@@ -42,11 +43,6 @@ static sessile_status check_role(const principal *p, const char *name, int on_se
         return fail(err, SESSILE_DENIED,
                     "nobody gives what they do not have: the role %s may more", r->name);
     return SESSILE_OK;
-}
-
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -204,7 +200,7 @@ static sessile_status check_grant(const principal *p, const sessile_grant_option
         status = check_role(p, o->role, o->session.size != 0, err);
     if (status || manages(p) || (p->may & PERMISSION_HOST))
         return status;
-    if (!o->session.size || !p->user.size || !same(names->user, p->user) ||
+    if (!o->session.size || !p->user.size || !slice_same(names->user, p->user) ||
         !principal_sees(p, names))
         return fail(err, SESSILE_DENIED,
                     "this needs the permission manage_access: without it one shares a "
@@ -255,12 +251,12 @@ static int has_ended(const principal *p, int64_t until_ms)
 /* 1: p sees the grant, or (to_end) may end it. */
 static int is_of(const principal *p, const access_grant *g, int to_end)
 {
-    int is_owner = g->is.session.size && p->user.size && same(g->is.owner, p->user);
+    int is_owner = g->is.session.size && p->user.size && slice_same(g->is.owner, p->user);
 
     if (has_ended(p, g->is.until_ms))
         return 0;
     return manages(p) || (p->may & PERMISSION_HOST) || is_owner ||
-           (!to_end && p->user.size && same(g->is.user, p->user));
+           (!to_end && p->user.size && slice_same(g->is.user, p->user));
 }
 
 static size_t count_grants(const access_fold *a)
@@ -328,14 +324,14 @@ static sessile_status check_key_user(principal *p, sessile_slice user, sessile_e
     int all = 0;
     sessile_status status;
 
-    if (p->may & PERMISSION_HOST || !user.size || same(user, p->user))
+    if (p->may & PERMISSION_HOST || !user.size || slice_same(user, p->user))
         return SESSILE_OK;
     status = access_begin(a, 1, err);
     if (status)
         return status;
     for (size_t i = 0; i < a->grant_count; i++) {
         const access_grant *g = &a->grants[i];
-        if (!has_ended(p, g->is.until_ms) && same(g->is.user, user)) {
+        if (!has_ended(p, g->is.until_ms) && slice_same(g->is.user, user)) {
             more |= g->may;
             all |= g->all && !g->is.session.size;
         }

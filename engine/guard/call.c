@@ -133,25 +133,12 @@ sessile_status guard_count(guard_call *call, sessile_error *err)
 
 /* ------------------------------------------------------------------ details */
 
-/* Cut; what is not UTF-8 is replaced. */
-static void put_text(buf *out, sessile_slice text)
-{
-    enum { MOST = 256 };
-    buf clean;
-
-    buf_init(&clean, out->alloc);
-    utf8_put_lossy(&clean, text.data, text.size < MOST ? text.size : MOST);
-    json_put_string(out, clean.data, clean.size);
-    out->failed |= clean.failed;
-    buf_deinit(&clean);
-}
-
 void guard_text(guard_call *call, const char *name, sessile_slice text)
 {
     if (!call->who->guard->audit || !text.size)
         return;
     buf_printf(&call->details, ",\"%s\":", name);
-    put_text(&call->details, text);
+    audit_put_text(&call->details, text);
 }
 
 void guard_texts(guard_call *call, const char *name, const sessile_slice *texts,
@@ -162,7 +149,7 @@ void guard_texts(guard_call *call, const char *name, const sessile_slice *texts,
     buf_printf(&call->details, ",\"%s\":", name);
     for (size_t i = 0; i < count; i++) {
         buf_putc(&call->details, i ? ',' : '[');
-        put_text(&call->details, texts[i]);
+        audit_put_text(&call->details, texts[i]);
     }
     buf_putc(&call->details, ']');
 }
@@ -210,13 +197,9 @@ audit_class guard_event_row(audit_event *e, unsigned op, char name[GUARD_EVENT_N
 
 void guard_name_object(audit_event *e, const principal *p, const guard_names *names)
 {
-    int own =
-        names->user.size == p->user.size &&
-        (!names->user.size || !memcmp(names->user.data, p->user.data, p->user.size));
-
     e->who.agent = names->agent;
     e->operation.session = names->id;
-    if (!own)
+    if (!slice_same(names->user, p->user))
         e->operation.owner = names->user;
 }
 
@@ -316,14 +299,13 @@ sessile_status guard_end(guard_call *call, sessile_status status, sessile_error 
     char name[GUARD_EVENT_NAME];
     audit_class class;
     sessile_error why;
-    audit_event e;
 
     call->left = 1;
     if (guard_rows[call->op].need & NEED_STEP)
         call->event_of = call->begun;
     if (!is_recorded(call) || status == SESSILE_NEEDS) /* there is more to come */
         return status;
-    class = guard_event_row(&e, call->event_of, name);
+    class = read_row(call->event_of, name);
     if (status) {
         if (class == AUDIT_READ ? status == SESSILE_DENIED || status == SESSILE_LIMIT
                                 : !call->intended)
@@ -365,14 +347,13 @@ sessile_status guard_step(guard_call *call, unsigned char *told, sessile_status 
     char name[GUARD_EVENT_NAME];
     audit_class class;
     sessile_error why;
-    audit_event e;
 
     call->left = 1;
     call->event_of = call->begun;
     if (*told == TOLD_NOTHING || *told == TOLD_END || status == SESSILE_NEEDS ||
         !is_recorded(call))
         return status;
-    class = guard_event_row(&e, call->event_of, name);
+    class = read_row(call->event_of, name);
     if (status) {
         *told = TOLD_FAILURE;
         record_failure(call, class, err);

@@ -21,13 +21,8 @@
 enum { FACT_MOST = 65536, TRIES = 8 };
 
 static const char *const kind_names[CONTROL_KINDS] = {
-    [CONTROL_GUARD] = "guard",
-    [CONTROL_GRANT] = "grant",
-    [CONTROL_KEY] = "key",
-    [CONTROL_LOCK] = "lock",
-    [CONTROL_CONSENT] = "consent",
-    [CONTROL_HOLD] = "hold",
-    [CONTROL_RETENTION] = "retention",
+    [CONTROL_GUARD] = "guard", [CONTROL_GRANT] = "grant", [CONTROL_KEY] = "key",
+    [CONTROL_LOCK] = "lock",   [CONTROL_HOLD] = "hold",
 };
 
 /* A fact; its data is in the texts, with the names of users open. */

@@ -31,9 +31,7 @@ typedef enum control_kind {
     CONTROL_GRANT,
     CONTROL_KEY,  /* an access key */
     CONTROL_LOCK, /* of a user or a key */
-    CONTROL_CONSENT,
     CONTROL_HOLD,
-    CONTROL_RETENTION,
     CONTROL_KINDS
 } control_kind;
 const char *control_kind_name(control_kind kind); /* "grant" */

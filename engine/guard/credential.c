@@ -35,7 +35,7 @@ static sessile_status refuse(const accepted *a, const sessile_credential *c,
     e.from.source = c->source;
     if (g->audit)
         (void)audit_write(g->audit, AUDIT_WRITE, &e, NULL, NULL);
-    return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    return access_refuse(err);
 }
 
 /* LIMIT: too many credentials of that source were refused. */

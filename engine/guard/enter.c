@@ -160,11 +160,6 @@ static int sees_still(const principal *p, const guard_names *of)
     return principal_sees(p, &names);
 }
 
-static sessile_status refuse_credential(sessile_error *err)
-{
-    return fail(err, SESSILE_DENIED, "the credential is not accepted");
-}
-
 sessile_status guard_also(principal *who, const guard_names *names,
                           sessile_permission permission, sessile_error *err)
 {
@@ -172,9 +167,7 @@ sessile_status guard_also(principal *who, const guard_names *names,
 
     if (!who)
         return SESSILE_OK;
-    if (!principal_stands(who) || !principal_lives(who))
-        return refuse_credential(err);
-    status = access_check(who, err);
+    status = access_accept(who, err);
     if (!status && !(who->may & (permissions)1 << permission))
         status = guard_refuse(permission, err);
     return status || sees_still(who, names) ? status : refuse_foreign(err);
@@ -188,9 +181,10 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
     permissions missing;
     sessile_status status;
 
-    if (!principal_stands(p) || (!is_step && !principal_lives(p)))
-        return refuse_credential(err);
-    status = access_check(p, err);
+    if (is_step) /* expiry ends nothing that goes on */
+        status = principal_stands(p) ? access_check(p, err) : access_refuse(err);
+    else
+        status = access_accept(p, err);
     if (status)
         return status;
     missing = needed(call) & ~p->may;
@@ -308,13 +302,12 @@ sessile_status guard_own_memory(guard_call *call, const store_core *store,
 
 sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_error *err)
 {
-    if (p->agent_count || p->session.size)
+    if (!principal_is_whole(p))
         return fail(err, SESSILE_DENIED,
                     "this concerns every agent, and this view is of some");
     if (p->all)
         return SESSILE_OK;
-    if (user->size && (user->size != p->user.size ||
-                       memcmp(user->data, p->user.data, p->user.size) != 0))
+    if (user->size && !slice_same(*user, p->user))
         return refuse_foreign(err);
     *user = p->user;
     return p->user.size ? SESSILE_OK : refuse_foreign(err);
@@ -322,8 +315,7 @@ sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_e
 
 sessile_status guard_ends_user(const principal *p, sessile_slice user, sessile_error *err)
 {
-    if (p->user.size && p->user.size == user.size &&
-        !memcmp(p->user.data, user.data, user.size))
+    if (p->user.size && slice_same(p->user, user))
         return fail(err, SESSILE_INVALID,
                     "nobody erases oneself, since the record of it would name the user "
                     "again: use the host's handle, or a view of another user");
@@ -335,7 +327,7 @@ sessile_status guard_may_consent(const principal *p, sessile_slice user,
 {
     if (!user.size || p->may & (PERMISSION(MANAGE_PRIVACY) | PERMISSION_HOST))
         return SESSILE_OK; /* of nobody: no consent is needed */
-    if (p->user.size == user.size && !memcmp(p->user.data, user.data, user.size))
+    if (slice_same(p->user, user))
         return SESSILE_OK;
     return fail_rule(err, SESSILE_DENIED, "consent",
                      "only the user consents, or whoever may manage_privacy");
@@ -358,8 +350,7 @@ sessile_status guard_own_list(guard_call *call, const store_core *store,
         return refuse_foreign(err);
     if (p->all)
         return SESSILE_OK;
-    if (options->user.data && (options->user.size != p->user.size ||
-                               memcmp(options->user.data, p->user.data, p->user.size)))
+    if (options->user.data && !slice_same(options->user, p->user))
         return refuse_foreign(err);
     options->user = p->user;
     return SESSILE_OK;

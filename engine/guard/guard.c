@@ -138,6 +138,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
                          sessile_error *err)
 {
     const sessile_error none = {0};
+    write_rules *rules = NULL;
     principal *host = NULL;
     sessile_status status;
     guard *g;
@@ -160,22 +161,24 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
         status = open_audit(g, &options->audit, err);
     if (!status && options->token)
         status = open_verifier(g, options->token, err);
-    if (!status && options->profile)
-        status = note_guarded(g, options->profile, err);
+    if (!status)
+        status = write_rules_new(&rules, options->screens, &options->urls, g->os,
+                                 &g->alloc, err);
     if (!status) {
         host = principal_host(g, &g->alloc);
         status = host ? SESSILE_OK : fail_nomem(err);
     }
+    if (!status && options->profile) /* last: nothing after it can fail */
+        status = note_guarded(g, options->profile, err);
     if (status) {
-        guard_free(g);
+        counted_release(rules);
+        if (host)
+            principal_release(host); /* with it goes the guard */
+        else
+            guard_free(g);
         return status;
     }
-    status = write_rules_new(&store->core->rules, options->screens, &options->urls,
-                             store->core->os, &g->alloc, err);
-    if (status) {
-        principal_release(host); /* with it goes the guard */
-        return status;
-    }
+    store->core->rules = rules;
     atomic_store(&store->core->consent, options->consent != 0);
     principal_release(store->who);
     store->who = host;
@@ -230,11 +233,6 @@ static sessile_status check_expiry(const principal *p, int64_t expires_ms,
     return SESSILE_OK;
 }
 
-static sessile_status refuse(sessile_error *err)
-{
-    return fail(err, SESSILE_DENIED, "the credential is not accepted");
-}
-
 /* *told: 1: the audit has the refusal already. */
 static sessile_status make_view(principal **out, const sessile_store *store,
                                 const sessile_credential *credential, int *told,
@@ -243,9 +241,7 @@ static sessile_status make_view(principal **out, const sessile_store *store,
     accepted by;
     sessile_status status;
 
-    if (!principal_stands(store->who) || !principal_lives(store->who))
-        return refuse(err);
-    status = access_check(store->who, err);
+    status = access_accept(store->who, err);
     if (!status)
         status = check_expiry(store->who, credential->expires_ms, err);
     if (status)
@@ -256,7 +252,7 @@ static sessile_status make_view(principal **out, const sessile_store *store,
         return status;
     status = principal_make(out, store->who, &by.about, err);
     if (status == SESSILE_DENIED && by.about.is_lenient)
-        status = refuse(err); /* of another user */
+        status = access_refuse(err); /* of another user */
     credential_close(&by);
     if (!status)
         status = access_check(*out, err);
@@ -298,11 +294,6 @@ static sessile_status check_view(const sessile_store *view, sessile_error *err)
                          : fail(err, SESSILE_INVALID, "this is no view of a store");
 }
 
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
-}
-
 /* The view goes on under what both credentials give. */
 static sessile_status renew(principal *p, const principal_about *about,
                             sessile_error *err)
@@ -312,12 +303,12 @@ static sessile_status renew(principal *p, const principal_about *about,
     int all, narrows = p->agent_count == about->agent_count;
 
     for (size_t i = 0; narrows && i < p->agent_count; i++)
-        narrows = same(p->agents[i], about->agents[i]);
-    if (!same(p->user, about->user) || !same(p->actor, about->actor))
-        return refuse(err);
+        narrows = slice_same(p->agents[i], about->agents[i]);
+    if (!slice_same(p->user, about->user) || !slice_same(p->actor, about->actor))
+        return access_refuse(err);
     /* else what is revoked would not be what the view stands on */
     if (p->is_lenient != about->is_lenient || p->is_by_key != about->is_by_key ||
-        (p->is_by_key && !same(p->key, about->key)))
+        (p->is_by_key && !slice_same(p->key, about->key)))
         return fail(err, SESSILE_INVALID,
                     "the new credential is of another kind, or another key: make a view "
                     "with it");
@@ -410,7 +401,7 @@ int guard_can(const sessile_store *view, sessile_permission permission,
 
     if (!p)
         return 1;
-    if (!principal_stands(p) || !principal_lives(p) || access_check(p, NULL))
+    if (access_accept(p, NULL))
         return 0;
     if (!own.id.size) /* a memory, which a view of one session has as well */
         own.id = p->session;

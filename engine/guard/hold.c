@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "guard/control.h"
 #include "session/header.h"
@@ -149,8 +150,7 @@ static int of_user(const store_core *st, sessile_slice user, const store_removal
     keyring_user_name(st->keys, user, secret);
     if (secret[0])
         return strcmp(secret, what->secret) == 0;
-    return user.size == what->user.size &&
-           (!user.size || !memcmp(user.data, what->user.data, user.size));
+    return slice_same(user, what->user);
 }
 
 static int is_under(const holds *h, const held *one, const store_removal *what)

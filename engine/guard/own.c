@@ -39,13 +39,14 @@ static sessile_status check(const sessile_store *view, const sessile_operation *
     guard_call call = {.who = p};
 
     *names = (guard_names){o->agent, o->user, o->id};
-    if (!principal_stands(p) || !principal_lives(p) || access_check(p, err))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    sessile_status status = access_accept(p, err);
+    if (status)
+        return status;
     if (!options.id.size) /* a memory, which a view of one session has as well */
         options.id = p->session;
     guard_begin(&call, OP_may);
     call.missing = need & ~p->may;
-    sessile_status status = guard_own_names(&call, view->core, &options, err);
+    status = guard_own_names(&call, view->core, &options, err);
     *names = call.names;
     names->id = o->id;
     int may = (call.who->may & need) != 0;
@@ -112,9 +113,9 @@ sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice
     if (!view->who || !view->who->guard->audit)
         return fail(err, SESSILE_INVALID,
                     "this store has no audit: set a guard with one");
-    if (!principal_stands(view->who) || !principal_lives(view->who) ||
-        access_check(view->who, err))
-        return fail(err, SESSILE_DENIED, "the credential is not accepted");
+    status = access_accept(view->who, err);
+    if (status)
+        return status;
     if (details.size > DETAILS_MOST)
         return fail(err, SESSILE_LIMIT, "the details of a note have at most %d bytes",
                     DETAILS_MOST);

@@ -124,11 +124,6 @@ static int copy_texts(principal *p, const principal_about *c)
     return 0;
 }
 
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
-}
-
 sessile_status principal_roles(const roles *known, const principal_about *about,
                                permissions *may, int *all, sessile_error *err)
 {
@@ -199,7 +194,7 @@ sessile_status principal_make(principal **out, principal *parent,
     sessile_status status;
 
     if (!(parent->may & (PERMISSION_HOST | PERMISSION(IMPERSONATE))) &&
-        !same(about->user, parent->user))
+        !slice_same(about->user, parent->user))
         return fail(err, SESSILE_DENIED,
                     "a view of a view is of the same user: ask the host for another");
     p = new_child(parent, about);
@@ -275,7 +270,7 @@ static int matches(sessile_slice pattern, sessile_slice name)
     if (pattern.size && pattern.data[pattern.size - 1] == '*')
         return name.size >= pattern.size - 1 &&
                !memcmp(name.data, pattern.data, pattern.size - 1);
-    return same(pattern, name);
+    return slice_same(pattern, name);
 }
 
 int names_match(const sessile_slice *patterns, size_t count, sessile_slice name)
@@ -299,18 +294,18 @@ int principal_sees_agent(const principal *p, sessile_slice agent)
 static int sees_user(const principal *p, const principal *by, sessile_slice user)
 {
     return p->all || (by != p && (p->may & PERMISSION(IMPERSONATE))) ||
-           (p->user.size && same(p->user, user));
+           (p->user.size && slice_same(p->user, user));
 }
 
 /* The one session, or those of its own with that one agent. */
 static int granted_sees(const principal *by, const guard_names *names)
 {
-    if (!same(by->agents[0], names->agent) ||
+    if (!slice_same(by->agents[0], names->agent) ||
         !principal_sees_agent(by->parent, names->agent) ||
-        !(same(by->owner, names->user) || (by->is_own && by->all)))
+        !(slice_same(by->owner, names->user) || (by->is_own && by->all)))
         return 0;
     for (const principal *p = by; p; p = p->parent)
-        if (p->session.size && !same(p->session, names->id))
+        if (p->session.size && !slice_same(p->session, names->id))
             return 0;
     return 1;
 }
@@ -323,7 +318,7 @@ int principal_sees(const principal *by, const guard_names *names)
         return 0;
     for (const principal *p = by; p; p = p->parent)
         if (!sees_user(p, by, names->user) ||
-            (p->session.size && !same(p->session, names->id)))
+            (p->session.size && !slice_same(p->session, names->id)))
             return 0;
     return 1;
 }

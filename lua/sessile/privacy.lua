@@ -237,6 +237,11 @@ end
 function methods:export_user(user, write)
   options.expect("string", user, "store:export_user: the name of a user")
   options.expect("function", write, "store:export_user: a function that writes a file")
+  local may, why, denied, retry_ms, rule = self:may("user_export",
+    { permission = "view_session", limit = "exports", user = user })
+  if not may then
+    return nil, why, denied, retry_ms, rule
+  end
   local files = {}
   local function put(name, all)
     files[#files + 1] = { name = name, bytes = #all, sha256 = (core.sha256(all)) }

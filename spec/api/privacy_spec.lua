@@ -206,9 +206,22 @@ describe("the export and the erasure of a user", function()
     expect.has_not(files["events.jsonl"], "to the sea")
     assert.same({}, decode(files["manifest.json"]).left_out)
 
+    local said = {}
+    for event in assert(guarded:audit { operation = "host:user_export" }) do
+      said[#said + 1] = event.outcome
+    end
+    assert.same({ "success" }, said)
+
+    files = {}
+    for _ = 1, 9 do
+      assert(ann:export_user("ann", keep))
+    end
     files = {}
     assert(ann:export_user("ann", keep))
     assert.is_nil(files["events.jsonl"])
     expect.has(decode(files["manifest.json"]).left_out[1], "events")
+    local _, _, code, _, over = ann:export_user("ann", keep)
+    assert.same({ "ELIMIT", "exports" }, { code, over })
+    expect.refused("EDENIED", ann:export_user("bob", keep))
   end)
 end)
