@@ -24,7 +24,8 @@ append user=bob actor=bot agent=coder session=bug-42 outcome=failure code=DENIED
 search user=bob outcome=failure code=LIMIT rule=searches source=2001:db8::7 request=req-17
 read user=ann outcome=success
 delete user=ann session=bug-42 outcome=intent details={"bytes":120,"soft":false}
-grant user=ann role=admin permission=manage_access
+grant user=ann role=admin permission=manage_access details={"role":"viewer"}
+lock user=ann permission=manage_access
 revoke user=ann role=admin
 authenticate user=ann method=token outcome=failure code=DENIED source=edge-1
 mail_sent user=ann outcome=unknown
@@ -79,7 +80,7 @@ describe("an event", function()
   local ordinary, hostile
   setup(function()
     ordinary, hostile = events_of(ORDINARY), events_of(hostile_lines())
-    assert.equal(11, #ordinary)
+    assert.equal(12, #ordinary)
     assert.equal(#HOSTILE, #hostile)
   end)
   teardown(temp.clean)
@@ -98,6 +99,29 @@ describe("an event", function()
         one_line(sessile.audit_export(event, format))
       end
     end)
+  end)
+
+  it("is of a kind, whatever operation the engine has", function()
+    local event, names = require "sessile.audit.event", 0
+    for line in io.lines "engine/guard/operations.def" do
+      local name = line:match "^OPERATION%(.* ([%u_]+)_[RWM], [^,]+, %u+%)"
+      if name then
+        names = names + 1
+        assert.not_equal("other", event.kind { operation = name:lower() }, name)
+      end
+    end
+    assert.is_true(names > 100)
+    assert.equal("other", event.kind { operation = "host:mail_sent" })
+  end)
+
+  it("in ocsf says which right was given", function()
+    local made
+    each(function(event)
+      made = event.operation == "grant" and sessile.decode(sessile.audit_export(event, "ocsf"))
+        or made
+    end)
+    assert.same({ "viewer" }, made.privileges)
+    assert.equal("ann", made.actor.user.name)
   end)
 
   it("in jsonl has all that it says, and nothing else", function()

@@ -8,8 +8,9 @@ local ecs = { version = "8.17.0" }
 
 -- event.type and event.category, which are closed lists, by what the operation does.
 local TYPES = { create = "creation", read = "access", update = "change", delete = "deletion",
-  grant = "change", revoke = "change", logon = "start", other = "info" }
-local CATEGORIES = { grant = "iam", revoke = "iam", logon = "authentication" }
+  grant = "change", revoke = "change", logon = "start", logoff = "end", other = "info" }
+local CATEGORIES = { grant = "iam", revoke = "iam", logon = "authentication",
+  logoff = "authentication" }
 local OUTCOMES = { success = "success", failure = "failure" }
 
 function ecs.make(e)

@@ -8,22 +8,25 @@ local characters = require "sessile.characters"
 
 local event = {}
 
--- What operations do, and to what. Others (a host's own) do something else.
+-- What operations do, by their names in engine/guard/operations.def and those of the guard itself.
+-- A host's own do something else.
 local KINDS = {
   create = "create", put = "create", fork = "create", child = "create", keys_init = "create",
-  grant = "grant", revoke = "revoke", access_key = "grant", access_lock = "revoke",
-  open = "logon", resume = "read", read = "read", list = "read", search = "read", check = "read",
-  audit = "read", audit_verify = "read", export = "read",
+  grant = "grant", access_key = "grant", unlock = "grant",
+  grant_end = "revoke", access_key_revoke = "revoke", lock = "revoke",
+  open = "logon", view = "logon", renew = "logon", revoke = "logoff", authenticate = "logon",
+  resume = "read", read = "read", list = "read", search = "read", check = "read", audit = "read",
+  audit_verify = "read",
   append = "update", turn = "update", set = "update", suspend = "update", compact = "update",
   branch = "update", checkpoint = "update", restore = "update", undelete = "update",
   configure = "update", reseal = "update", keys_rotate = "update", consent = "update",
   hold = "update", move = "update", memory_write = "update", audit_seal = "update",
-  delete = "delete", purge = "delete", forget = "delete", erase_user = "delete",
+  delete = "delete", purge = "delete", forget = "delete", erase = "delete",
   checkpoint_delete = "delete", memory_delete = "delete", memory_erase = "delete",
-  audit_retain = "delete", authenticate = "logon",
+  audit_retain = "delete",
 }
 
---- "create", "read", "update", "delete", "grant", "revoke", "logon" or "other".
+--- "create", "read", "update", "delete", "grant", "revoke", "logon", "logoff" or "other".
 function event.kind(e)
   return KINDS[e.operation] or "other"
 end

@@ -15,6 +15,7 @@ local KINDS = {
   update = { 6, 6003, 3, API, "Update" }, delete = { 6, 6003, 4, API, "Delete" },
   other = { 6, 6003, 99, API, "Other" },
   logon = { 3, 3002, 1, AUTHENTICATION, "Logon" },
+  logoff = { 3, 3002, 2, AUTHENTICATION, "Logoff" },
   grant = { 3, 3005, 1, ACCESS, "Assign Privileges" },
   revoke = { 3, 3005, 2, ACCESS, "Revoke Privileges" },
 }
@@ -71,8 +72,11 @@ function ocsf.make(e)
     made.user, made.actor, made.service = actor.user, actor, { name = "sessile" }
     made.src_endpoint = e.source and endpoint_of(e) or nil
     made.message = event.text(e.operation)
-    if kind[2] == 3005 then
-      made.privileges = { event.text(e.role) or event.text(e.permission) or "unknown" }
+    if kind[2] == 3005 then -- of whom a right is: not always the caller
+      local owner = event.text(e.owner)
+      made.user = owner and { uid = owner, type_id = 1, type = "User" } or actor.user
+      made.privileges = { event.text((e.details or {}).role) or event.text(e.permission)
+        or "unknown" }
       made.service = nil
       made.resources = { { name = "sessile", type = "store" } }
     end
