@@ -12,7 +12,7 @@
     GUARD_ENTER(op, store);                                                         \
     (void)core
 
-/* Whoever gives a whole key means its id: the secret goes no further. */
+/* A whole key stands for its id, so that the secret is not written anywhere. */
 static sessile_status take_key_id(sessile_slice *key, sessile_error *err)
 {
     static const char begins[] = "sesk_";

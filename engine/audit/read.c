@@ -3,7 +3,7 @@
  *
  * Each lane is read in steps of a few hundred entries, and of the lanes' next events the
  * oldest is returned. So memory does not grow with the audit, and a lane that others
- * write to holds up nobody. A log that is damaged is reported once and passed over.
+ * write to delays nobody. A damaged log is reported once and skipped.
  */
 #include "audit/read.h"
 
@@ -19,7 +19,7 @@
 
 enum {
     STEP = 64 << 10,          /* bytes that are read of a lane at a time */
-    POLL_MS = 50,             /* how often lanes are looked at by who waits */
+    POLL_MS = 50,             /* between two looks at the lanes, for a waiting reader */
     LANES_MS = 1000,          /* and whether there are new ones */
     CLOCK_MS = 60 * 60 * 1000 /* clocks of the writers are not further apart */
 };

@@ -387,7 +387,7 @@ void guard_abandon(principal *who, const guard_names *names, unsigned op)
     guard_forgotten(&call);
 }
 
-/* ------------------------------------------------------------------ what is no call */
+/* ------------------------------------------------------------------ other events */
 
 void guard_view_event(const principal *p, unsigned op, const sessile_error *failed)
 {

@@ -89,7 +89,7 @@ typedef struct guard_call {
     buf details;             /* members of a JSON object, each after a comma */
     void **gives;            /* what is freed when the event cannot be written; or NULL */
     size_t *gives_count;
-    sessile_error error; /* of a caller that wants none */
+    sessile_error error; /* for a caller that passes none */
 } guard_call;
 
 /* enter.c. DENIED: the principal may not. */

@@ -1,7 +1,7 @@
 /*
  * event.h: what the guard writes into the audit.
  *
- * The door writes an event for each call (enter.h). What is no call of a public function,
+ * The door writes an event for each call (enter.h). What is not a call,
  * such as a refused credential, is written with guard_event().
  */
 #ifndef GUARD_EVENT_H

@@ -42,8 +42,8 @@ sessile_status guard_who(const sessile_store *store, sessile_principal *out,
                          sessile_error *err);
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names);
-/* A handle was opened: whoever opens a store that is guarded may nothing before its guard
- * is set. IO, BUSY, NOMEM. */
+/* Called when a store was opened: the handle of a guarded store can do nothing until its
+ * guard is set. IO, BUSY, NOMEM. */
 sessile_status guard_opened(sessile_store *store, sessile_error *err);
 /* sessile_may() and sessile_audit_note(). */
 sessile_status guard_may(sessile_store *view, const sessile_operation *o,

@@ -206,13 +206,12 @@ describe("the export and the erasure of a user", function()
     expect.has_not(files["events.jsonl"], "to the sea")
     assert.same({}, decode(files["manifest.json"]).left_out)
 
-    local said = {}
+    local outcomes = {}
     for event in assert(guarded:audit { operation = "host:user_export" }) do
-      said[#said + 1] = event.outcome
+      outcomes[#outcomes + 1] = event.outcome
     end
-    assert.same({ "success" }, said)
+    assert.same({ "success" }, outcomes)
 
-    files = {}
     for _ = 1, 9 do
       assert(ann:export_user("ann", keep))
     end

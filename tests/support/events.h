@@ -16,7 +16,7 @@ void events_free(events *e);
 
 /* How many of those from `from` on have each of the parts, up to two; NULL: none. */
 size_t events_with(const events *e, size_t from, const char *part, const char *more);
-/* Fails the test unless there are so many; says what is there instead. */
+/* Fails the test unless there are `count` events, and prints those that there are. */
 void assert_events(const events *e, size_t from, size_t count, const char *part,
                    const char *more);
 /* The member "operation" of the events of a row, as ["operation":"create"]; row: as

@@ -8,7 +8,7 @@ local options = require "sessile.options"
 
 local audit = { methods = {} }
 
-local WAIT_MS = 1000 -- between two looks at the clock, for who follows
+local WAIT_MS = 1000 -- between two looks at the clock, when it follows
 
 -- ---------------------------------------------------------------- reading
 

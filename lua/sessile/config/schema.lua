@@ -140,8 +140,8 @@ schema.keys = {
       .. "`memory.recall.trust` says so" },
   { name = "guard.profile", kind = "guard", default = "none", own = true,
     about = "who may do what: `guard = \"standard\"`, `\"strict\"`, or a table with this and the "
-      .. "keys below, each of which replaces that of the profile; `\"off\"`: a store that had a "
-      .. "guard is opened without one" },
+      .. "keys below, each of which replaces that of the profile (of `rate_limits`, each rate); "
+      .. "`\"off\"`: no guard, and a store that had one opens without from then on" },
   { name = "guard.require_principal", kind = "guard", default = "the profile's", own = true,
     about = "`true`: the store's own handle may make views, and nothing else" },
   { name = "guard.plain", kind = "guard", default = "the profile's", own = true,

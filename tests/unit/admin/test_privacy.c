@@ -312,7 +312,8 @@ static sessile_status withdraw(sessile_store *st, sessile_error *err)
     return sessile_consent(st, &o, NULL, err);
 }
 
-/* Each of these is passed over, not refused: how much went. */
+/* These two skip what is held, which is no error: DENIED here, when nothing was removed.
+ */
 static sessile_status purge(sessile_store *st, sessile_error *err)
 {
     sessile_session_options o = whose("one", KEYED_USER);

@@ -528,7 +528,7 @@ static void old_logs_go_and_the_rest_verifies(void **state)
     assert_read(s, &asked, "");
     asked.operation = sessile_text("audit_retain");
     assert_read(s, &asked, "audit_retain audit_retain audit_retain audit_retain ");
-    /* and it goes on, also for who opens it anew */
+    /* events can still be written, also after the audit is opened again */
     write_one(a, "op5", "ann", AUDIT_SUCCESS);
     must(audit_seal(a, &err), &err);
     audit_closed(a);

@@ -147,7 +147,7 @@ commands["access lock"] = {
   usage = "access lock WHO [--key] [--reason TEXT]",
   examples = [[
     sessile access lock bob --reason "left us"  a user, whatever the credential
-    sessile access lock 3f2a --key              one access key]],
+    sessile access lock du3nq7oafk2bx4me --key  an access key, by its id]],
   arguments = { { "who", "a user", is = "user" } },
   options = { KEY, { "--reason TEXT", "why, for people" } },
   about = [[

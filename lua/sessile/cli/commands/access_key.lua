@@ -58,7 +58,7 @@ return {
   examples = [[
     sessile access key new ann --role editor --for 90d  prints the key, once
     sessile access key list                             those that were not revoked
-    sessile access key revoke 3f2a                      its id is that of the list]],
+    sessile access key revoke du3nq7oafk2bx4me          its id is that of the list]],
   arguments = {
     { "action", "new, list or revoke", choices = { "new", "list", "revoke" } },
     { "what", "of `new` and `list`: a user; of `revoke`: the id of a key", "?", is = "user" },

@@ -131,9 +131,10 @@ commands["audit verify"] = {
   },
   about = [[
     The key comes from --root, else from $SESSILE_AUDIT_ROOT, else from the store itself,
-    which proves less. Nothing is changed, and others may write meanwhile. The exit code
-    is 5 if the audit does not hold; the first event that is wrong is named. What came
-    since the last seal can be changed by who has the keys of the store.]],
+    which proves less. What is verified is not changed, and others may write meanwhile.
+    With a guard, verifying is an event itself, also in a copy. The exit code is 5 if the
+    audit does not hold; the first event that is wrong is named. What came since the last
+    seal can be changed by anyone who has the keys of the store.]],
   run = function(app, args)
     local store = app:need_store()
     local root, from = root_of(app, args)

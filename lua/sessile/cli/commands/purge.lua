@@ -89,7 +89,7 @@ return {
     sessile purge --forgotten           remove what `sessile forget` made unreadable]],
   options = {
     { "--forgotten", "remove what is left of the sessions of forgotten users instead" },
-    { "--dry-run", "only say show what would be removed" },
+    { "--dry-run", "only show what would be removed" },
     { "--retention TIME", "how long a deleted session is kept (else as configured, default 90d)",
       time = true },
     { "--old", "remove sessions and entries of memories that are older than the configuration "
