@@ -119,8 +119,8 @@ function guard.methods:screen(item)
 end
 
 --- A view of the store for a user: a store that can do what its roles allow, for the sessions of
---- that user, or of all. Give a user with roles and agents, or a key, or a token, or os = true. Close
---- it before the store. A view of a view only narrows. nil, message, code.
+--- that user, or of all. Give a user with roles and agents, or a key, or a token, or os = true.
+--- Close it before the store. A view of a view only narrows. nil, message, code.
 function guard.methods:as(given)
   local handle, message, code, retry_ms, rule = self._core:as(credential_of(given))
   if not handle then
