@@ -102,15 +102,18 @@ local function entries(url)
   return table.concat(parts, "\n")
 end
 
---- What is in the folder of a plain store, as one string: names and bytes; of a database its
---- entries. Two equal strings are an unchanged folder.
+--- What is in the folder of a plain store, as one string: names and bytes, but for what a list
+--- remembers once logs have settled; of a database its entries. Two equal strings are an unchanged
+--- folder.
 function temp.snapshot(dir)
   if elsewhere.kind then
     return entries(dir)
   end
   local parts = {}
   for _, path in ipairs(temp.files(dir)) do
-    parts[#parts + 1] = path .. "\n" .. temp.read(path)
+    if not path:find "/%.list_cache$" then
+      parts[#parts + 1] = path .. "\n" .. temp.read(path)
+    end
   end
   return table.concat(parts, "\n")
 end
