@@ -363,7 +363,9 @@ describe("the keys of a store", function()
     assert.is_nil(none)
     assert.equal("EDENIED", code) -- a loop of links
     assert(os.remove(path))
-    assert.is_true(assert(store:purge_forgotten()).sessions > 0)
+    -- how many are left depends on the order of the folder
+    assert(store:purge_forgotten())
+    assert.same({ sessions = 0, bytes = 0 }, assert(store:purge_forgotten { dry_run = true }))
   end)
 
   it("are none in a plain store", function()
