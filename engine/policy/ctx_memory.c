@@ -14,6 +14,8 @@
 
 /* Reading costs time of the engine's, which is not the script's gas. */
 #define REQUESTS_MAX 1000
+/* Gas of a call beyond that: a script that catches the error and calls again ends soon. */
+#define BEYOND_CHARGE 10000
 
 static const char functions_key;
 
@@ -55,8 +57,10 @@ static int ask(lua_State *L)
 
     if (!lua_isyieldable(L))
         return luaL_error(L, "ctx.memory cannot be used here");
-    if (pl->asked_memory >= REQUESTS_MAX)
+    if (pl->asked_memory >= REQUESTS_MAX) {
+        vm_charge(L, BEYOND_CHARGE);
         return luaL_error(L, "a pipeline may use ctx.memory %d times", REQUESTS_MAX);
+    }
     luaL_argcheck(L, count <= 2, 3, "is one too many");
     lua_createtable(L, count, 0);
     lua_json_mark_array(L, -1);
