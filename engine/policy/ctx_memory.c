@@ -14,7 +14,8 @@
 
 /* Reading costs time of the engine's, which is not the script's gas. */
 #define REQUESTS_MAX 1000
-/* Gas of a call beyond that: a script that catches the error and calls again ends soon. */
+/* Gas of a call beyond that: a script that catches the error and calls again ends soon.
+ */
 #define BEYOND_CHARGE 10000
 
 static const char functions_key;

@@ -1,5 +1,6 @@
 /* memory_scene.c: a session with its memories, and runs whose hooks are the host's. */
 #include "support/memory_scene.h"
+#include "support/sessions.h"
 #include "support/check.h"
 #include "support/memories.h"
 
@@ -36,7 +37,7 @@ void memory_scene_open(memory_scene *sc, sessile_store *st, unsigned hooks)
     sc->session = memory_session(st, "s", "ann");
     sc->memories[0] = memory_of(st, "ann");
     sc->memories[1] = memory_of(st, NULL);
-    must(sessile_policy_load(&sc->policy, st, &step, 1, &err), &err);
+    must(sessile_policy_load(&sc->policy, place_host(st), &step, 1, &err), &err);
 }
 
 void memory_scene_close(memory_scene *sc)

@@ -12,8 +12,9 @@ char *folder_make(void);
 void folder_remove(char *folder);
 
 /* A store and where it lies. Reopening a ram store is not possible. With TEST_STORE
- * (tests/run
- * --store) all three kinds are in that backend, each in a place of its own. */
+ * (tests/run --store) all three kinds are in that backend, each in a place of its own.
+ * With TEST_GUARD (tests/run --guard) each has a guard, and `store` is the view of
+ * whoever has the store. */
 typedef struct place {
     store_kind kind;
     char *folder; /* a file store's; the database is in it, or there is nothing */
@@ -31,6 +32,13 @@ void place_url_free(char *url);
 /* Ends the test, skipped, where stores are no folders: it is about their files or locks.
  */
 void place_files_only(void);
+/* Which profile TEST_GUARD names; NULL: stores have no guard. */
+const char *place_guard(void);
+/* Ends the test, skipped, where stores have a guard: what holds without one alone. */
+void place_unguarded_only(void);
+/* The host's own handle, which may load policies, of a store's; without a guard, itself.
+ */
+sessile_store *place_host(sessile_store *st);
 /* Another handle of the same store: of ram, the same handle. */
 sessile_store *place_again(const place *p);
 void place_again_close(const place *p, sessile_store *again);

@@ -7,6 +7,7 @@
  * keeps the old bytes.
  *
  * Files only: logs are damaged by hand.
+ * Own guard: stores are opened with options of their own, without one.
  */
 #include <stdarg.h>
 #include <stddef.h>

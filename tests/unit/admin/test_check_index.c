@@ -7,6 +7,7 @@
  * locks that others hold, and of what a crash left behind.
  *
  * Files only: indexes are damaged by hand.
+ * Own guard: stores are opened with options of their own, without one.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /*
  * test_audit.c: events are written, sealed and verified; whoever has every key of the
  * moment, the store's and the seed, cannot change what was sealed unseen.
+ *
+ * Own guard: the events are counted, and all are the test's own.
  */
 #include "support/audits.h"
 #include "support/check.h"

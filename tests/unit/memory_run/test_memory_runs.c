@@ -701,7 +701,7 @@ static void names_may_be_any_bytes(void **state)
     must(sessile_memory_open(&sc.memories[0], p->store, &memory, &err), &err);
     memory.user = memory.consent = sessile_text(NULL);
     must(sessile_memory_open(&sc.memories[1], p->store, &memory, &err), &err);
-    must(sessile_policy_load(&sc.policy, p->store, &step, 1, &err), &err);
+    must(sessile_policy_load(&sc.policy, place_host(p->store), &step, 1, &err), &err);
     script.remember = writes(memory_said(sc.session, "user", "I prefer tea", ""));
     r = remembered(&sc, &script);
     must(r.status, &r.err);

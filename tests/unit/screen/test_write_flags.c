@@ -1,6 +1,8 @@
 /*
  * test_write_flags.c: what the rules of a store flag, redact and allow, as it is written;
  * and by several threads.
+ *
+ * Own guard: it sets guards with rules of its own.
  */
 #include <pthread.h>
 #include <setjmp.h>
