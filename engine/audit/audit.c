@@ -264,7 +264,7 @@ static sessile_status write_event(audit_log *a, audit_class class, const audit_e
 
     buf_init(&data, &a->store->alloc);
     if (e->operation.owner.size)
-        pseudonym_under_name_key(a->store->keys, e->operation.owner, owner);
+        audit_owner_of(a, e->operation.owner, owner);
     audit_event_begin(&data, e, user, owner);
     if (data.failed) {
         buf_deinit(&data);
@@ -450,6 +450,11 @@ sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err)
     }
     pthread_mutex_unlock(&a->mutex);
     return status;
+}
+
+void audit_owner_of(const audit_log *a, sessile_slice user, char out[PSEUDONYM_SIZE])
+{
+    pseudonym_under_name_key(a->store->keys, user, out);
 }
 
 uint64_t audit_part_bytes(const audit_log *a)
