@@ -1,9 +1,9 @@
 /* audit.c: the public functions that read and verify the audit. */
 #include "api/api.h"
 
+#include "admin/verification.h"
 #include "audit/read.h"
 #include "audit/retain.h"
-#include "audit/verify.h"
 #include "session/store_handle.h"
 
 /* The text as a block of the host's. */
@@ -98,8 +98,12 @@ sessile_status sessile_audit_verify_begin(sessile_audit_verification **out,
     API_OPTIONS(sessile_audit_verify_options, options);
     API_NEED_IF(options->anchor_count, options->anchors);
     GUARD_ENTER(audit_verify_begin, store);
+    sessile_store *guarded = options->deep ? options->guarded : NULL;
+    if (guarded)
+        GUARD_ALSO_MAY(guarded, CHECK_STORE);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, audit_verify_begin(GUARD_INTO(out), core, root, options, err));
+    GUARD_MADE(out, verification_begin(GUARD_INTO(out), core, root, options,
+                                       guarded ? GUARD_ALSO(guarded) : core, err));
 }
 
 sessile_status sessile_audit_verify_step(sessile_audit_verification *verification,
@@ -109,7 +113,7 @@ sessile_status sessile_audit_verify_step(sessile_audit_verification *verificatio
     API_ZERO(report);
     API_NEED(verification);
     GUARD_ENTER(audit_verify_step, verification);
-    return GUARD_LEAVE(audit_verify_step(core, report, err));
+    return GUARD_LEAVE(verification_step(core, report, err));
 }
 
 void sessile_audit_verify_free(sessile_audit_verification *verification)
@@ -117,7 +121,7 @@ void sessile_audit_verify_free(sessile_audit_verification *verification)
     if (!verification)
         return;
     GUARD_CLOSE(verification);
-    audit_verify_free(core);
+    verification_free(core);
 }
 
 sessile_status sessile_audit_root(sessile_store *store, char out[SESSILE_AUDIT_KEY],

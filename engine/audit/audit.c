@@ -4,43 +4,22 @@
  * Owns the order: what was counted is written before the next event, in the same write.
  * Must never put a user's name, or anything that was not built here, into an entry.
  */
-#include "audit/audit.h"
+#include "audit/audit_internal.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "codec/entry.h"
-#include "audit/lanes.h"
 
 enum {
-    COUNTED_MOST = 64,
     EQUAL_MOST = 60,
     MINUTE_MS = 60000,
     TEXTS_MOST = 2 * COUNTED_MOST + 4,
     KNOWN_MOST = 1024
 };
-
-/* Events that are equal, and not all written. */
-typedef struct counted {
-    uint64_t hash, same; /* same: as of the event */
-    buf data;            /* up to the count */
-    uint64_t count;
-    int64_t since_ms;
-    int is_failure; /* the first EQUAL_MOST of a minute were written */
-    char user[PSEUDONYM_SIZE];
-} counted;
-
-/* A user whose pseudonym is known. */
-typedef struct known_user {
-    uint64_t hash;    /* of the name */
-    size_t forgotten; /* how many were forgotten when it was found out */
-    char name[PSEUDONYM_SIZE];
-    buf who; /* the data of its `who` entry; empty in a plain store */
-} known_user;
 
 /* An entry to be written. */
 typedef struct draft {
@@ -48,19 +27,6 @@ typedef struct draft {
     buf data;
     const char *user; /* whose `who` entry it needs, or "" */
 } draft;
-
-struct audit_log {
-    store_core *store;
-    uint32_t pid;
-    pthread_mutex_t mutex;
-    audit_lanes lanes;
-    counted counts[COUNTED_MOST];
-    size_t count_count;
-    struct {
-        known_user *at;
-        size_t count, capacity;
-    } users;
-};
 
 /* ------------------------------------------------------------------ opening */
 
@@ -101,55 +67,6 @@ static sessile_status enter(audit_log *a, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ users */
-
-static sessile_status find_user(audit_log *a, sessile_slice user, known_user **out,
-                                sessile_error *err)
-{
-    store_core *st = a->store;
-    size_t forgotten = atomic_load(&st->forgotten_count);
-    uint64_t hash = hash64(user.data, user.size);
-    char secret[NAME_SIZE];
-    known_user *u = NULL;
-    sessile_status status;
-    buf sealed;
-
-    for (size_t i = 0; i < a->users.count && !u; i++)
-        if (a->users.at[i].hash == hash)
-            u = &a->users.at[i];
-    *out = u;
-    if (u && u->forgotten == forgotten)
-        return SESSILE_OK;
-    if (!u && mem_grow(&st->alloc, (void **)&a->users.at, &a->users.capacity,
-                       a->users.count + 1, sizeof *u))
-        return fail_nomem(err);
-    if (!u) {
-        u = &a->users.at[a->users.count++];
-        buf_init(&u->who, &st->alloc);
-        u->hash = hash;
-    }
-    *out = u;
-    buf_init(&sealed, &st->alloc);
-    buf_clear(&u->who);
-    status = pseudonym_make(st->keys, user, u->name, secret, &sealed, err);
-    if (!status && secret[0])
-        buf_printf(&u->who, "{\"user\":\"%s\",\"secret\":\"%s\",\"name\":\"%.*s\"}",
-                   u->name, secret, (int)sealed.size, sealed.data);
-    if (!status && u->who.failed)
-        status = fail_nomem(err);
-    u->forgotten = status ? forgotten - 1 : forgotten;
-    buf_deinit(&sealed);
-    return status;
-}
-
-static const known_user *user_of(const audit_log *a, const char *pseudonym)
-{
-    for (size_t i = 0; pseudonym[0] && i < a->users.count; i++)
-        if (!strcmp(a->users.at[i].name, pseudonym))
-            return &a->users.at[i];
-    return NULL;
-}
-
 /* ------------------------------------------------------------------ writing */
 
 static void add_text(const audit_log *a, const lane *l, buf *texts, size_t *ends,
@@ -178,7 +95,7 @@ static sessile_status append(audit_log *a, lane *l, const draft *drafts,
 
     buf_init(&texts, &a->store->alloc);
     for (size_t i = 0; i < draft_count; i++) {
-        const known_user *u = user_of(a, drafts[i].user);
+        const known_user *u = audit_user_of(a, drafts[i].user);
         uint32_t there;
         int named = !u || !u->who.size ||
                     map_get(&l->who, hash64(u->name, strlen(u->name)), &there);
@@ -347,7 +264,7 @@ static sessile_status write_event(audit_log *a, audit_class class, const audit_e
 
     buf_init(&data, &a->store->alloc);
     if (e->operation.owner.size)
-        pseudonym_under_name_key(a->store->keys, e->operation.owner, owner);
+        audit_owner_of(a, e->operation.owner, owner);
     audit_event_begin(&data, e, user, owner);
     if (data.failed) {
         buf_deinit(&data);
@@ -433,7 +350,7 @@ sessile_status audit_write(audit_log *a, audit_class class, const audit_event *e
     if (e->who.user.size)
         status = make_room(a, err);
     if (!status && e->who.user.size)
-        status = find_user(a, e->who.user, &u, err);
+        status = audit_user_find(a, e->who.user, &u, err);
     if (!status)
         status = write_event(a, class, e, u ? u->name : "", own, err);
     pthread_mutex_unlock(&a->mutex);
@@ -533,6 +450,11 @@ sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err)
     }
     pthread_mutex_unlock(&a->mutex);
     return status;
+}
+
+void audit_owner_of(const audit_log *a, sessile_slice user, char out[PSEUDONYM_SIZE])
+{
+    pseudonym_under_name_key(a->store->keys, user, out);
 }
 
 uint64_t audit_part_bytes(const audit_log *a)

@@ -88,6 +88,10 @@ sessile_status audit_close(audit_log *a, sessile_error *err);
  * audit when there is none. */
 sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err);
 
+/* What stands for the owner of a session who is not the caller: the same for ever, and no
+ * name. */
+void audit_owner_of(const audit_log *a, sessile_slice user, char out[PSEUDONYM_SIZE]);
+
 /* The bytes after which a log is followed by the next: all who write must agree. */
 uint64_t audit_part_bytes(const audit_log *a);
 

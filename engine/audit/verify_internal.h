@@ -1,5 +1,5 @@
-/* verify_internal.h: what the two files that verify share. verify_entry.c judges the
- * entries of a lane, verify.c knows which lanes there are. */
+/* verify_internal.h: what the files that verify share. verify_entry.c judges the entries
+ * of a lane, verify_lane.c a lane, verify.c knows which lanes there are. */
 #ifndef AUDIT_VERIFY_INTERNAL_H
 #define AUDIT_VERIFY_INTERNAL_H
 
@@ -66,6 +66,17 @@ struct audit_verifier {
 
 /* The first thing that is wrong, if it is the first. */
 void verify_wrong(audit_verifier *v, sessile_id at, const char *why);
+/* ---- one lane (verify_lane.c) */
+
+/* key: its first. */
+sessile_status verify_lane_begin(audit_verifier *v, uint32_t number,
+                                 const unsigned char key[SIGN_PUBLIC],
+                                 sessile_error *err);
+/* Reads on; v->in_lane is 0 when it was read to its end. What is wrong is in the report.
+ */
+sessile_status verify_lane_step(audit_verifier *v, sessile_error *err);
+void verify_lane_leave(audit_verifier *v);
+
 /* A visitor of the log of v->now: judges each entry. DAMAGED: it is not what was sealed.
  */
 sessile_status verify_entry(void *verifier, sessile_id id, const char *text, size_t size,

@@ -294,6 +294,15 @@ static void record_failure(guard_call *call, audit_class class, const sessile_er
     (void)record_end(call, class, AUDIT_FAILURE, err, &why);
 }
 
+/* What a step wrote is in the audit before the next one, which may never come. */
+static void record_progress(guard_call *call)
+{
+    sessile_error why;
+
+    if (guard_say_wrote(call))
+        (void)record(call, AUDIT_WRITE, AUDIT_INTENT, NULL, &why);
+}
+
 sessile_status guard_end(guard_call *call, sessile_status status, sessile_error *err)
 {
     char name[GUARD_EVENT_NAME];
@@ -303,9 +312,15 @@ sessile_status guard_end(guard_call *call, sessile_status status, sessile_error 
     call->left = 1;
     if (guard_rows[call->op].need & NEED_STEP)
         call->event_of = call->begun;
-    if (!is_recorded(call) || status == SESSILE_NEEDS) /* there is more to come */
+    if (!is_recorded(call))
         return status;
+    if (status == SESSILE_NEEDS) { /* there is more to come */
+        record_progress(call);
+        return status;
+    }
     class = read_row(call->event_of, name);
+    if (guard_say_wrote(call) && class == AUDIT_READ)
+        class = AUDIT_WRITE;
     if (status) {
         if (class == AUDIT_READ ? status == SESSILE_DENIED || status == SESSILE_LIMIT
                                 : !call->intended)
@@ -350,10 +365,14 @@ sessile_status guard_step(guard_call *call, unsigned char *told, sessile_status 
 
     call->left = 1;
     call->event_of = call->begun;
-    if (*told == TOLD_NOTHING || *told == TOLD_END || status == SESSILE_NEEDS ||
-        !is_recorded(call))
+    if (!is_recorded(call))
         return status;
+    if (*told == TOLD_NOTHING || *told == TOLD_END || status == SESSILE_NEEDS) {
+        record_progress(call);
+        return status;
+    }
     class = read_row(call->event_of, name);
+    (void)guard_say_wrote(call);
     if (status) {
         *told = TOLD_FAILURE;
         record_failure(call, class, err);
@@ -368,8 +387,10 @@ void guard_forgotten(guard_call *call)
 {
     sessile_error why;
 
-    if (!call->left && is_recorded(call))
+    if (!call->left && is_recorded(call)) {
+        (void)guard_say_wrote(call);
         (void)record(call, AUDIT_WRITE, AUDIT_UNKNOWN, NULL, &why);
+    }
     buf_deinit(&call->details);
     principal_release(call->granted);
     call->granted = NULL;

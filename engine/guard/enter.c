@@ -181,6 +181,7 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
     permissions missing;
     sessile_status status;
 
+    guard_forget_wrote(p);
     if (is_step) /* expiry ends nothing that goes on */
         status = principal_stands(p) ? access_check(p, err) : access_refuse(err);
     else

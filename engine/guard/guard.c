@@ -8,6 +8,7 @@
 #include "guard/event.h"
 #include "screen/write.h"
 #include "session/store_handle.h"
+#include "session/writes.h"
 
 void guard_close(principal *p)
 {
@@ -99,7 +100,10 @@ static sessile_status open_audit(guard *g, const sessile_audit_options *options,
     g->sync = options->sync;
     g->no_reads = options->no_reads;
     g->closed = options->closed;
-    return audit_open(&g->audit, of, NULL, err);
+    if (!g->store->notes)
+        g->store->notes = write_notes_new(&g->store->alloc);
+    g->notes = g->store->notes;
+    return g->notes ? audit_open(&g->audit, of, NULL, err) : fail_nomem(err);
 }
 
 /* Writes down that the store is guarded. One whose control log is DAMAGED was: principals

@@ -22,6 +22,7 @@ struct guard {
     int consent;                /* a user's consent is given by nobody else */
     limiter *limiter;           /* NULL: nothing is counted */
     audit_log *audit;           /* NULL: nothing is written */
+    struct write_notes *notes;  /* of the store; with audit */
     int sync, no_reads, closed; /* sessile_audit_options */
     int is_waiting;         /* the store is guarded, and nobody has set its guard yet */
     access_fold *access;    /* grants, keys, locks */
@@ -55,5 +56,13 @@ sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice
 void guard_close(principal *p);
 void guard_free(guard *g);
 int64_t guard_now_ms(const guard *g);
+
+/* ---- wrote.c */
+
+/* Adds to the details which entries this thread wrote since the call began. 1: there are
+ * some. */
+int guard_say_wrote(guard_call *call);
+/* What this thread wrote before, through a handle that has no guard, is of no call. */
+void guard_forget_wrote(const principal *p);
 
 #endif

@@ -110,8 +110,22 @@ typedef struct sessile_audit_verify_options {
                     is found with anchors alone */
     const sessile_audit_anchor *anchors;
     size_t anchor_count;
+    int deep; /* 1: what the sessions say of themselves is compared with the events, too */
+    sessile_store *guarded; /* deep: whose sessions; NULL: those of the store that keeps
+                               the audit. Close it later */
 } sessile_audit_verify_options;
 SESSILE_API void sessile_audit_verify_options_init(sessile_audit_verify_options *options);
+
+/* A change that has no event, or an event whose change is not there. */
+typedef struct sessile_audit_lost {
+    int is_event; /* 1: an event; its id is in `event`. 0: a change */
+    int64_t time_ms;
+    sessile_id entry; /* 0: the session was made */
+    char event[32];
+    char session[96], agent[96]; /* of a change; cut when long */
+    char owner[40];              /* whose session, as events say it: "o_…"; "": no user's */
+} sessile_audit_lost;
+#define SESSILE_AUDIT_LOST 8 /* that a report names */
 
 /* What was found so far, and at the end. */
 typedef struct sessile_audit_report {
@@ -129,6 +143,17 @@ typedef struct sessile_audit_report {
     int64_t sealed_ms;    /* when the newest seal was made; 0: none */
     char where[32]; /* the first event or entry that is wrong; "": a lane as a whole */
     char why[300];
+    /* deep; holds says nothing of it */
+    uint64_t logs, logs_of; /* sessions that were read, and to be read */
+    uint64_t changes;       /* entries of sessions that were compared */
+    uint64_t outside;       /* not compared: from before the audit begins, from when the
+                               guard was off, or brought by a migration */
+    uint64_t unread;        /* sessions that do not open */
+    uint64_t without_event; /* changes that no event tells of */
+    uint64_t without_change; /* events whose entry or session is not there, though nothing
+                                says that it was removed */
+    size_t lost_count;       /* the first of both */
+    sessile_audit_lost lost[SESSILE_AUDIT_LOST];
 } sessile_audit_report;
 
 typedef struct sessile_audit_verification sessile_audit_verification;
@@ -144,7 +169,10 @@ SESSILE_API sessile_status sessile_audit_verify_begin(
     sessile_audit_verification **out, sessile_store *store, const char *root,
     const sessile_audit_verify_options *options, sessile_error *err);
 /* Reads about a megabyte. NEEDS: there is more. OK: all is read; report->holds says
- * whether the audit holds. An error says nothing of the audit: IO, NOMEM, DENIED. */
+ * whether the audit holds. An error says nothing of the audit: IO, NOMEM, DENIED.
+ *
+ * Deep: then the sessions are read, and each entry is looked for in the events. Memory
+ * grows with the number of sessions, and not with that of entries or events. */
 SESSILE_API sessile_status
 sessile_audit_verify_step(sessile_audit_verification *verification,
                           sessile_audit_report *report, sessile_error *err);

@@ -17,6 +17,7 @@
 #include "operations/fork_facts.h"
 #include "session/fold.h"
 #include "session/quota.h"
+#include "session/writes.h"
 
 static void plan_init(fork_plan *p, session_core *s)
 {
@@ -148,8 +149,12 @@ static sessile_status copy_session(session_core *s, store_core *to,
                 status = fail_nomem(err);
             session_unlock(s);
         }
+        if (!status)
+            status = write_note(to->notes, names, err);
         if (!status) {
             status = write_copy(&p, to, names, err);
+            write_noted(to->notes, 0,
+                        status ? 0 : p.last + 1 + (sessile_id)p.facts.count);
             again = status == SESSILE_CONFLICT && i + 1 < TRIES;
             if (again)
                 status = SESSILE_OK;

@@ -21,7 +21,7 @@ typedef struct check_core check_core;
 typedef struct reseal_core reseal_core;
 typedef struct migration_core migration_core;
 typedef struct audit_reader_core audit_reader_core;
-typedef struct audit_verifier audit_verification_core;
+typedef struct audit_verification_core audit_verification_core;
 
 /* The memories that a call is given: the user's, and the one that the agent keeps for
  * all.

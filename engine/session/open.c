@@ -8,6 +8,7 @@
 #include "session/agent_info.h"
 #include "session/life.h"
 #include "session/quota.h"
+#include "session/writes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -123,8 +124,12 @@ sessile_status session_create_at(store_core *st, const sessile_session_options *
     }
     place_of(st, &names, at, folder, name);
     keyring_user_name(st->keys, names.user, user);
+    status = write_note(st->notes, &names, err);
+    if (status)
+        goto out;
     status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
                             text.size, st->config.timeout_ms, &bytes, &st->alloc, err);
+    write_noted(st->notes, 0, !status);
     if (!status)
         status = quota_keep(st, &names, bytes, err);
     name_show(names.id, shown);

@@ -10,6 +10,7 @@
  * takes a write: log_begin().)
  */
 #include "session/fold.h"
+#include "session/writes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -342,6 +343,12 @@ static sessile_status append_built(session_core *s, session_wait *w, session_bui
                         (sessile_slice){s->identity.user, s->identity.user_size});
     if (b.user.failed)
         status = fail_nomem(err);
+    int noted = 0;
+    if (!status && s->store->notes) {
+        const session_names names = session_own_names(s);
+        status = write_note(s->store->notes, &names, err);
+        noted = !status;
+    }
     if (!status && known)
         status = try_known(s, &b, build, arg, &done, err);
     /* Where a store has no locks others append between our look and our write: that is
@@ -363,6 +370,8 @@ static sessile_status append_built(session_core *s, session_wait *w, session_bui
                               "and has not grown: open the session again");
     if (!status)
         *count_out = log_count(s->log);
+    if (noted)
+        write_noted(s->store->notes, b.first, status ? 0 : (sessile_id)b.count);
     session_wait_set(s, NULL);
     pthread_mutex_unlock(&s->mutex);
     batch_deinit(&b);

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "codec/entry.h"
 #include "session/limits.h"
+#include "session/writes.h"
 #include "store/hosted/open.h"
 #include "store/open.h"
 #include "store/ram.h"
@@ -236,6 +237,7 @@ void store_handle_close(store_core *s)
     a = s->alloc;
     if (s->holds)
         s->holds->free(s->holds);
+    write_notes_free(s->notes);
     config_free(&s->config, &a);
     config_free(&s->policies, &a);
     keyring_free(s->keys);

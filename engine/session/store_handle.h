@@ -40,6 +40,7 @@ struct store_core {
     struct write_rules *rules; /* counted: of screen/write.h; NULL: none */
     int over_records;          /* the host keeps the records of its sessions */
     store_holds *holds;        /* NULL: there are none */
+    struct write_notes *notes; /* of writes.h; NULL: nobody asks what is written */
     atomic_int consent;      /* 1: what users have not consented to is not found either */
     sessile_config config;   /* with the defaults; without policies */
     pthread_mutex_t mutex;   /* guards what follows */

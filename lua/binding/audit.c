@@ -95,9 +95,27 @@ int binding_store_audit(lua_State *L, struct binding_store *store)
 
 /* ------------------------------------------------------------------ verifying */
 
+#define LOST(...) BINDING_FIELD(sessile_audit_lost, __VA_ARGS__)
+static const struct binding_row lost_row = BINDING_ROW(
+    sessile_audit_lost, NULL, LOST("is_event", BOOLEAN, is_event),
+    LOST("time", INTEGER, time_ms), LOST("entry", ID, entry), LOST("event", CHARS, event),
+    LOST("session", CHARS, session), LOST("agent", CHARS, agent),
+    LOST("owner", CHARS, owner));
+
+static void push_lost(lua_State *L, const void *row)
+{
+    const sessile_audit_report *report = row;
+    binding_push_rows(L, &lost_row, report->lost, report->lost_count);
+    lua_setfield(L, -2, "lost");
+}
+
 #define REPORT(...) BINDING_FIELD(sessile_audit_report, __VA_ARGS__)
 static const struct binding_row report_row = BINDING_ROW(
-    sessile_audit_report, NULL, REPORT("holds", BOOLEAN, holds),
+    sessile_audit_report, push_lost, REPORT("holds", BOOLEAN, holds),
+    REPORT("logs", INTEGER, logs), REPORT("logs_of", INTEGER, logs_of),
+    REPORT("changes", INTEGER, changes), REPORT("outside", INTEGER, outside),
+    REPORT("unread", INTEGER, unread), REPORT("without_event", INTEGER, without_event),
+    REPORT("without_change", INTEGER, without_change),
     REPORT("bytes", INTEGER, bytes), REPORT("bytes_of", INTEGER, bytes_of),
     REPORT("lanes", INTEGER, lanes), REPORT("seals", INTEGER, seals),
     REPORT("events", INTEGER, events), REPORT("unsealed", INTEGER, unsealed),
@@ -150,10 +168,11 @@ static void read_anchors(lua_State *L, int table, sessile_audit_verify_options *
 
 #define VERIFY(...) BINDING_FIELD(sessile_audit_verify_options, __VA_ARGS__)
 static const struct binding_field verify_fields[] = BINDING_FIELDS(
-    VERIFY("max_age_ms", INTEGER, max_age_ms), VERIFY("copy", BOOLEAN, is_copy));
+    VERIFY("max_age_ms", INTEGER, max_age_ms), VERIFY("copy", BOOLEAN, is_copy),
+    VERIFY("deep", BOOLEAN, deep));
 
-/* store:audit_verify(root, {max_age_ms, copy, anchors = {{lane, epoch, hash}, …}}) ->
- * verification; nil, message, code */
+/* store:audit_verify(root, {max_age_ms, copy, anchors = {{lane, epoch, hash}, …}, deep,
+ * guarded}) -> verification; nil, message, code. It keeps `guarded` alive. */
 int binding_store_audit_verify(lua_State *L, struct binding_store *store)
 {
     sessile_audit_verify_options options;
@@ -165,7 +184,15 @@ int binding_store_audit_verify(lua_State *L, struct binding_store *store)
     sessile_audit_verify_options_init(&options);
     binding_get_fields(L, 3, verify_fields, &options);
     read_anchors(L, 3, &options);
-    struct binding_child *made = binding_child_new(L, &binding_verification_class, store);
+    struct binding_store *guarded = NULL;
+    if (binding_raw_field(L, 3, "guarded") != LUA_TNIL) {
+        guarded = binding_store_live(L, -1);
+        if (!guarded)
+            return 3;
+        options.guarded = guarded->handle;
+    }
+    struct binding_child *made =
+        binding_child_new(L, &binding_verification_class, guarded ? guarded : store);
     if (sessile_audit_verify_begin(&handle, store->handle, root, &options, &err))
         return binding_fail(L, &err);
     return binding_child_opened(made, handle);

@@ -99,11 +99,16 @@ function guard.methods:guard(given)
   if not rules then
     return nil, message, code
   end
-  return self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
+  local done
+  done, message, code = self._core:guard { roles = roles_of(opts.roles), screens = rules[1],
     urls = screens.urls(opts.urls), consent = opts.consent,
     require_principal = opts.require_principal, limits = limits_of(opts.limits),
     audit = audit_of(opts.audit), profile = opts.profile, off = opts.off,
     token = opts.token and options.check("store:guard: token", opts.token, token_options) }
+  if done and type(opts.audit) == "table" then
+    rawset(self, "_audit_store", opts.audit.store) -- views have it, too
+  end
+  return done, message, code
 end
 
 local function credential_of(given)

@@ -784,7 +784,18 @@ function State:pairs_of(i) end
 ---@field anchors sessile.AuditAnchor[]?  of store:audit_head, kept elsewhere
 ---@field max_age integer|string|nil  events that are older must be sealed
 ---@field copy boolean?  this is a copy of the store, which has no seeds
+---@field deep boolean?  each change of the sessions is looked for in the events, too
 ---@field progress fun(report: sessile.AuditReport)?
+
+---A change that has no event, or (is_event) an event whose change is not there.
+---@class sessile.AuditLost
+---@field is_event boolean
+---@field time integer
+---@field entry string      "00000000": the session was made
+---@field event string?     its id
+---@field session string?   of a change
+---@field agent string?
+---@field owner string?     whose session, as events say it
 
 ---@class sessile.AuditReport
 ---@field holds boolean
@@ -802,6 +813,15 @@ function State:pairs_of(i) end
 ---@field bytes_of integer
 ---@field where string?
 ---@field why string?
+---@field complete boolean?  deep: all changes have an event, all events their change. The rest, too
+---@field logs integer?      sessions that were read
+---@field logs_of integer?
+---@field changes integer?   entries that were compared
+---@field outside integer?   not compared: from before the audit, with the guard off, or migrated
+---@field unread integer?    sessions that do not open
+---@field without_event integer?
+---@field without_change integer?
+---@field lost sessile.AuditLost[]?  the first of both
 
 ---@class sessile.Store
 ---@field url string
@@ -1735,7 +1755,8 @@ function Store:audit(opts) end
 
 ---Reads all of the audit, and compares it with its seals. `holds` says whether it is what was
 ---sealed; else `where` and `why` name the first event that is not. Without `root`, the key that was
----kept elsewhere, the one in the store itself is used, and the report has `own_root`.
+---kept elsewhere, the one in the store itself is used, and the report has `own_root`. With `deep`
+---the report says of each change of a session whether it has an event: `complete`, else `lost`.
 ---
 ---ENOTFOUND: the store has no audit. EINVALID: no key. EDENIED.
 ---@param opts? sessile.AuditVerifyOptions

@@ -10,6 +10,22 @@ local audit = { methods = {} }
 
 local WAIT_MS = 1000 -- between two looks at the clock, when it follows
 
+-- The core of the store that keeps the audit of this one. Another store knows nothing of the guard,
+-- so who may read its audit is asked here: one of the permissions is enough. nil, message, code.
+local function keeper(self, ...)
+  local other = self._audit_store
+  if not other then
+    return self._core
+  end
+  for _, permission in ipairs { ... } do
+    if self:can(permission) then
+      return other._core
+    end
+  end
+  return nil, ("this needs the permission %s, which no role of this view gives"):format((...)),
+    "EDENIED"
+end
+
 -- ---------------------------------------------------------------- reading
 
 local reader = {}
@@ -73,7 +89,11 @@ function audit.methods:audit(given)
   local follow, timeout_ms, on_damage = opts.follow, opts.timeout_ms, opts.on_damage
   opts.follow, opts.timeout_ms, opts.on_damage = nil, nil, nil
   opts.names = opts.names ~= false
-  local handle, message, code = self._core:audit(opts)
+  local core_of, message, code = keeper(self, "read_audit")
+  local handle
+  if core_of then
+    handle, message, code = core_of:audit(opts)
+  end
   if not handle then
     return nil, message, code
   end
@@ -83,30 +103,47 @@ end
 
 -- ---------------------------------------------------------------- verifying
 
--- The key that was given, else the store's own. nil, message, code.
-local function root_of(self, given)
-  if given then
-    return given
+-- The core of the store that keeps the audit, and the key that was given, else the store's own.
+-- nil, message, code.
+local function keeper_and_root(self, given)
+  local core_of, message, code = keeper(self, "read_audit", "check_store")
+  if not core_of then
+    return nil, message, code
   end
-  return self._core:audit_root()
+  local root = given
+  if not root then
+    root, message, code = core_of:audit_root()
+  end
+  if not root then
+    return nil, message, code
+  end
+  return core_of, root
 end
+
+-- What a deep verification alone reports.
+local DEEP = { "logs", "logs_of", "changes", "outside", "unread", "without_event",
+  "without_change", "lost" }
 
 local verify_options = options.shape("store:audit_verify", {
   root = "string", anchors = "table", max_age = "span", copy = "boolean", progress = "callable",
+  deep = "boolean",
 })
 
 --- Reads all of the audit, and compares it with its seals. Returns the report; `holds` says whether
 --- it is what was sealed. Without `root` the key is the one in the store itself, which somebody who
---- has replaced the audit has replaced as well: the report has `own_root`. nil, message, code.
+--- has replaced the audit has replaced as well: the report has `own_root`. With `deep` each change
+--- of the sessions is looked for in the events: `complete` says whether all are there, else `lost`
+--- has the first ones. nil, message, code.
 function audit.methods:audit_verify(given)
   local opts = options.check("store:audit_verify", given, verify_options)
-  local root, message, code = root_of(self, opts.root)
-  if not root then
-    return nil, message, code
+  local core_of, root, code = keeper_and_root(self, opts.root)
+  if not core_of then
+    return nil, root, code
   end
-  local work
-  work, message, code = self._core:audit_verify(root,
-    { max_age_ms = opts.max_age, copy = opts.copy, anchors = opts.anchors })
+  local work, message
+  work, message, code = core_of:audit_verify(root, { max_age_ms = opts.max_age, copy = opts.copy,
+    anchors = opts.anchors, deep = opts.deep,
+    guarded = core_of ~= self._core and self._core or nil })
   if not work then
     return nil, message, code
   end
@@ -116,13 +153,24 @@ function audit.methods:audit_verify(given)
     return nil, message, code
   end
   report.failures, report.root, report.own_root = nil, root, not opts.root
+  if opts.deep then
+    report.complete = report.without_event == 0 and report.without_change == 0
+  else
+    for _, name in ipairs(DEEP) do
+      report[name] = nil
+    end
+  end
   return report
 end
 
 --- The public key that vouches for the audit: 64 hex digits, to be kept elsewhere. nil, message,
 --- code.
 function audit.methods:audit_root()
-  return self._core:audit_root()
+  local core_of, root, code = keeper_and_root(self)
+  if not core_of then
+    return nil, root, code
+  end
+  return root
 end
 
 local head_options = options.shape("store:audit_head", { root = "string", copy = "boolean" })
@@ -131,22 +179,30 @@ local head_options = options.shape("store:audit_head", { root = "string", copy =
 --- { lane, epoch, hash }. Everything is verified first. nil, message, code.
 function audit.methods:audit_head(given)
   local opts = options.check("store:audit_head", given, head_options)
-  local root, message, code = root_of(self, opts.root)
-  if not root then
-    return nil, message, code
+  local core_of, root, code = keeper_and_root(self, opts.root)
+  if not core_of then
+    return nil, root, code
   end
-  return self._core:audit_head(root, opts.copy)
+  return core_of:audit_head(root, opts.copy)
 end
 
 --- Seals what was written. nil, message, code.
 function audit.methods:audit_seal()
-  return self._core:audit_seal()
+  local core_of, message, code = keeper(self, "read_audit", "check_store")
+  if not core_of then
+    return nil, message, code
+  end
+  return core_of:audit_seal()
 end
 
 --- A proof that an event is in the audit: JSON. nil, message, code.
 function audit.methods:audit_prove(id)
   options.expect("string", id, "store:audit_prove: the id of an event")
-  return self._core:audit_prove(id)
+  local core_of, message, code = keeper(self, "read_audit")
+  if not core_of then
+    return nil, message, code
+  end
+  return core_of:audit_prove(id)
 end
 
 --- Checks a proof, without a store: returns the event, with its `timestamp`, and the public key

@@ -77,6 +77,34 @@ local function ago(app, ms)
   return terminal.ago(ms, app.now())
 end
 
+local function change(lost)
+  if lost.is_event then
+    return ("event %s names entry %s, which is not there"):format(lost.event, lost.entry)
+  end
+  local what = lost.entry == "00000000" and "made" or "entry " .. lost.entry
+  return ("%s: %s, without an event%s"):format(terminal.line(lost.session or "?"), what,
+    lost.owner and ", of " .. lost.owner:sub(1, 12) .. "…" or "")
+end
+
+-- What a deep verification has found.
+local function tell_deep(line, app, report)
+  line("changes", ("%s in %s: %s"):format(terminal.plural(report.changes, "change"),
+    terminal.plural(report.logs, "session"), app.paint(report.complete and "each has its event"
+      or ("%d WITHOUT EVENT, %d GONE"):format(report.without_event, report.without_change),
+      report.complete and "green" or "red")))
+  for _, lost in ipairs(report.lost) do
+    line("  " .. (lost.is_event and "gone" or "unknown"),
+      ("%s  %s"):format(terminal.exact(lost.time), change(lost)))
+  end
+  if report.outside > 0 then
+    line("not compared", terminal.plural(report.outside, "change")
+      .. " from before the audit, with the guard off, or migrated")
+  end
+  if report.unread > 0 then
+    line("not opened", terminal.plural(report.unread, "session"))
+  end
+end
+
 local function tell(app, report, from)
   local function line(label, text)
     app:out(("%-12s %s\n"):format(label, text))
@@ -100,6 +128,9 @@ local function tell(app, report, from)
       terminal.plural(report.other_lanes, "lane")))
   end
   line("root key", from)
+  if report.complete ~= nil then
+    tell_deep(line, app, report)
+  end
 end
 
 local function advise(app, report)
@@ -116,16 +147,18 @@ end
 
 commands["audit verify"] = {
   summary = "read all of the audit, and compare it with its seals",
-  usage = "audit verify [--root KEY] [--anchor FILE] [--copy] [--max-age TIME]",
+  usage = "audit verify [--deep] [--root KEY] [--anchor FILE] [--copy] [--max-age TIME]",
   examples = [[
     sessile audit verify --root 1f0c…             with the key that was kept elsewhere
     sessile audit verify --anchor head.txt        and nothing that head.txt has seen is missing
+    sessile audit verify --deep                   and each change of a session has its event
     sessile audit verify --max-age 1h             and nothing older than an hour is unsealed
     sessile audit verify --copy --store backup    a backup, where no seeds are]],
   options = {
     ROOT,
     { "--anchor FILE", "what `sessile audit head` printed, kept elsewhere" },
     { "--copy", "this is a copy of the store, which has no seeds" },
+    { "--deep", "look for each change of the sessions in the events, too" },
     { "--max-age TIME", "fail if events that are older are not sealed: 90, 5m, 1h",
       time = true },
   },
@@ -134,15 +167,26 @@ commands["audit verify"] = {
     which proves less. What is verified is not changed, and others may write meanwhile.
     With a guard, verifying is an event itself, also in a copy. The exit code is 5 if the
     audit does not hold; the first event that is wrong is named. What came since the last
-    seal can be changed by anyone who has the keys of the store.]],
+    seal can be changed by anyone who has the keys of the store.
+
+    --deep reads every session and names entries that no event tells of: somebody wrote
+    around the guard, or a process was killed between a change and its event. It also
+    names events whose entry or session is gone without a deletion. Memories are not
+    compared.]],
   run = function(app, args)
     local store = app:need_store()
     local root, from = root_of(app, args)
     local anchors = anchors_of(app, args.anchor)
     local show, finish = progress.bar(app, "verifying")
     local report, message, code = store:audit_verify {
-      root = root, anchors = anchors, copy = args.copy, max_age = args.max_age
-        and args.max_age / 1000, progress = function(at) show(at.bytes, at.bytes_of) end,
+      root = root, anchors = anchors, copy = args.copy, deep = args.deep, max_age = args.max_age
+        and args.max_age / 1000, progress = function(at)
+        if (at.logs_of or 0) > 0 then
+          show(at.logs, at.logs_of)
+        else
+          show(at.bytes, at.bytes_of)
+        end
+      end,
     }
     finish()
     app.try_or(STEPS, report, message, code)
@@ -154,7 +198,7 @@ commands["audit verify"] = {
       app:flush()
       advise(app, report)
     end
-    return report.holds and 0 or 5
+    return report.holds and report.complete ~= false and 0 or 5
   end,
 }
 
