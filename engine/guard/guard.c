@@ -99,6 +99,7 @@ static sessile_status open_audit(guard *g, const sessile_audit_options *options,
     g->sync = options->sync;
     g->no_reads = options->no_reads;
     g->closed = options->closed;
+    g->audit_of = of;
     return audit_open(&g->audit, of, NULL, err);
 }
 

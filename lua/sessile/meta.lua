@@ -433,8 +433,9 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
----Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or
----one that the audit has for that time. EDAMAGED: it proves nothing.
+---Checks a proof of store:audit_prove, or the `json` of a receipt of store:erase_user, without a
+---store. The key is what vouches for it: compare it with the root key that you have. Another one
+---says nothing. EDAMAGED: it proves nothing.
 ---@param proof string
 ---@return table? event  with its `timestamp`
 ---@return string key_or_message
