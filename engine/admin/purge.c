@@ -158,17 +158,17 @@ sessile_status session_purge(store_core *st, const sessile_purge_options *option
 static int64_t forgotten_before(store_core *st, const place *at, const log_about *log,
                                 const erasure_times *times)
 {
-    int64_t ms = log->sealed && log->key.user[0] ? erasure_time_of(times, log->key.user)
-                                                 : 0;
+    int64_t ms =
+        log->sealed && log->key.user[0] ? erasure_time_of(times, log->key.user) : 0;
     sessile_status status;
     buf text;
 
     if (log->mtime_ms >= ms)
         return 0;
     buf_init(&text, &st->alloc);
-    status = log_peek(&st->backend, st->keys, at->folder, at->name,
-                      session_read_depth(st), st->config.timeout_ms, &text, &st->alloc,
-                      NULL);
+    status =
+        log_peek(&st->backend, st->keys, at->folder, at->name, session_read_depth(st),
+                 st->config.timeout_ms, &text, &st->alloc, NULL);
     buf_wipe(&text);
     return status == SESSILE_SEALED ? ms : 0;
 }

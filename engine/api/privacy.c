@@ -132,7 +132,8 @@ static void say_dry_run(guard_call *call, const sessile_erase_options *options)
         guard_number(call, "dry_run", 1);
 }
 
-/* What the event of an erasure has of its receipt: the counts, and a hash of all of it. */
+/* What the event of an erasure has of its receipt: the counts, and a hash of all of it.
+ */
 static sessile_status say_receipt(guard_call *call, const sessile_receipt *r,
                                   sessile_error *err)
 {
@@ -151,7 +152,8 @@ static sessile_status say_receipt(guard_call *call, const sessile_receipt *r,
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         guard_number(call, counts[i].name, counts[i].value);
-    if (audit_receipt_hash(json_of(r->json.data, r->json.size), hash, call->details.alloc))
+    if (audit_receipt_hash(json_of(r->json.data, r->json.size), hash,
+                           call->details.alloc))
         return fail_nomem(err);
     guard_text(call, "receipt", sessile_text(hash));
     return SESSILE_OK;

@@ -31,9 +31,9 @@ enum { CHAIN_MOST = 10000 };
 typedef struct prover {
     store_core *store;
     uint32_t lane;
-    int is_wanted_part; /* the one that is read has the event */
-    sessile_id wanted;  /* SESSILE_NO_ID: the entry that names a lane */
-    uint32_t named;     /* that lane, */
+    int is_wanted_part;                   /* the one that is read has the event */
+    sessile_id wanted;                    /* SESSILE_NO_ID: the entry that names a lane */
+    uint32_t named;                       /* that lane, */
     unsigned char named_key[SIGN_PUBLIC]; /* and its first key */
     buf event, seal, chain, scratch;
     unsigned char (*leaves)[MERKLE_HASH]; /* of the epoch that is read */
@@ -41,7 +41,7 @@ typedef struct prover {
     unsigned char key[SIGN_PUBLIC];   /* of the epoch that is read */
     unsigned char first[SIGN_PUBLIC]; /* that the chain begins with */
     size_t links;                     /* of the chain */
-    int is_whole; /* the chain begins where the lane does */
+    int is_whole;                     /* the chain begins where the lane does */
     uint32_t root_lane;
 } prover;
 

@@ -2,9 +2,9 @@
  * prove_check.c: checks a proof, or the receipt of an erasure, without any store.
  *
  * Whatever a proof says is unproven until a signature says so: the seal signs the event,
- * the seals of the chain lead from the key in the proof to that seal, and the proof of the
- * lane leads from the root key to that key. Which key it all rests on is what the caller
- * gets, and compares with the one that was kept.
+ * the seals of the chain lead from the key in the proof to that seal, and the proof of
+ * the lane leads from the root key to that key. Which key it all rests on is what the
+ * caller gets, and compares with the one that was kept.
  */
 #include <string.h>
 
@@ -133,9 +133,10 @@ static const char *check_one(json proof, checked *c)
     wrong = follow_chain(proof, c, key);
     if (!wrong)
         wrong = check_event(proof, c);
-    return wrong                                 ? wrong
-           : seal_is_signed(&c->seal, key, c->alloc) ? NULL
-                                                 : "the seal is not signed by that key";
+    return wrong ? wrong
+           : seal_is_signed(&c->seal, key, c->alloc)
+               ? NULL
+               : "the seal is not signed by that key";
 }
 
 /* The lane of the proof is named, with its first key, by an entry that is proven, too. */

@@ -40,11 +40,11 @@ sessile_status audit_heads(store_core *st, const char *root, int is_copy,
  *   {"event":TEXT,"seal":TEXT,"hashes":[…],"key":HEX,"chain":[TEXT,…],"lane":PROOF}
  *
  * event and seal are the texts of entries, as JSON strings. chain: the seals of the lane
- * before that one, oldest first; key: the public key of the first of all these seals. lane:
- * of a lane other than the root, the proof of the entry that names its first key. A chain
- * of more than 10000 seals, or whose beginning was removed, is left out or begins later:
- * then key is that of a later epoch, and there is no lane. id: of the event. NOTFOUND:
- * there is no such event; SUSPENDED: it is not sealed yet.
+ * before that one, oldest first; key: the public key of the first of all these seals.
+ * lane: of a lane other than the root, the proof of the entry that names its first key. A
+ * chain of more than 10000 seals, or whose beginning was removed, is left out or begins
+ * later: then key is that of a later epoch, and there is no lane. id: of the event.
+ * NOTFOUND: there is no such event; SUSPENDED: it is not sealed yet.
  */
 sessile_status audit_prove(store_core *st, const char *id, buf *out, sessile_error *err);
 /*

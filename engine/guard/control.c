@@ -178,6 +178,8 @@ static sessile_status add_fact(control *c, const entry *e, sessile_error *err)
     status = control_put_data(&c->texts, data, open_member, c, err);
     if (status)
         return status;
+    if (kind == CONTROL_ERASURE)
+        c->stale = 1; /* names that were open may be lost: all is read again */
     c->facts[c->count++] = (held_fact){e->id, kind, e->time_ms, at, c->texts.size - at};
     return SESSILE_OK;
 }
@@ -399,10 +401,10 @@ static sessile_status append(control *c, const buf *text_data, sessile_id *id,
     line = (sessile_slice){text.data, text.size};
     status = text.failed ? fail_nomem(err) : log_append(c->log, &line, 1, 0, err);
     /* It is written: want of memory from here on is made up for at the next look. */
-    if (!status && visit(c, *id, line.data, line.size, NULL)) {
+    if (!status && visit(c, *id, line.data, line.size, NULL))
         c->stale = 1;
+    if (c->stale)
         atomic_store(&c->looked_us, 0);
-    }
     buf_deinit(&text);
     return status;
 }

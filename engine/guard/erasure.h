@@ -55,7 +55,8 @@ sessile_status erasure_add_log(erasure_record *r, const char *folder, const char
                                uint64_t bytes, int is_memory, sessile_error *err);
 /* What ends is what was found, or what was written down, if that is more. */
 void erasure_raise(erasure_record *r, const erasure_counts *found);
-/* Writes down what was added, and the counts, durably: what follows may be interrupted. */
+/* Writes down what was added, and the counts, durably: what follows may be interrupted.
+ */
 sessile_status erasure_begin(erasure_record *r, const erasure_counts *found,
                              sessile_error *err);
 /* Writes down that it is completed. */

@@ -177,10 +177,10 @@ SESSILE_API sessile_status sessile_audit_prove(sessile_store *store, const char 
 /*
  * Checks a proof, or the receipt of an erasure that has one, without any store. key: set
  * to the public key that vouches for it. The caller compares it with the root key that
- * was kept: if they are equal, the event is in that audit. If not, the proof is of another
- * audit, or begins later (sessile_audit_prove()), and says nothing by itself. Of a receipt
- * it is checked, too, that it says what the event says. *event (may be NULL): the event,
- * JSON, to be freed.
+ * was kept: if they are equal, the event is in that audit. If not, the proof is of
+ * another audit, or begins later (sessile_audit_prove()), and says nothing by itself. Of
+ * a receipt it is checked, too, that it says what the event says. *event (may be NULL):
+ * the event, JSON, to be freed.
  *
  * DAMAGED: it proves nothing; the message says why.
  */

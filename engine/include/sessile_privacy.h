@@ -28,8 +28,8 @@ typedef struct sessile_consent_options {
     sessile_slice user;  /* whose memory it is */
     int given;           /* 1: given; 0: withdrawn */
     int keep;            /* withdrawn: 1: what is there stays, and can be shown */
-    sessile_slice by;    /* who says so; the rest may be empty */
-    sessile_slice text;  /* the words in which it was given */
+    sessile_slice text;  /* given: the words that the user was shown and agreed to */
+    sessile_slice by;    /* who says so; may be empty, as the next */
     sessile_slice scope; /* to what */
 } sessile_consent_options;
 SESSILE_API void sessile_consent_options_init(sessile_consent_options *options);
@@ -40,8 +40,9 @@ SESSILE_API void sessile_consent_options_init(sessile_consent_options *options);
  * many. Nothing is written to a memory, or recalled from it, without a consent.
  *
  * NOTFOUND: there is no memory, so nothing to withdraw. DENIED, rule `hold:ID`: it is
- * withdrawn, and what is kept stays under that hold. INVALID: no user. Other errors: as
- * for sessile_memory_erase().
+ * withdrawn, and what is kept stays under that hold. INVALID: no user, or a consent that
+ * is given without words: nobody could show what it is to. Other errors: as for
+ * sessile_memory_erase().
  */
 SESSILE_API sessile_status sessile_consent(sessile_store *store,
                                            const sessile_consent_options *options,
@@ -154,7 +155,7 @@ typedef struct sessile_receipt {
     uint64_t shared_entries; /* erased from what agents keep for all, since they came from
                                 sessions of the user */
     uint64_t consents;       /* of the user, which went with the memories */
-    uint64_t grants;         /* to the user and on the user's sessions, which were ended */
+    uint64_t grants; /* to the user and on the user's sessions, which were ended */
     uint64_t access_keys, locks; /* of the user, which were ended */
     int64_t before_ms; /* when the user was erased before, if nothing came since: then
                           nothing was removed; else 0 */

@@ -25,11 +25,9 @@ static sessile_status check_forgotten(const sessile_backend *table,
     size_t got = 0;
     logkey_about about;
     sessile_status status = table->read(log, 0, 0, start, sizeof start, &got, err);
-    int forgot = status || logkey_look(&about, start, got) != 0
-                     ? 0
-                     : about.user[0] && mtime_ms < before_ms
-                     ? 1
-                     : keyring_forgot(k, &about, err);
+    int forgot = status || logkey_look(&about, start, got) != 0 ? 0
+                 : about.user[0] && mtime_ms < before_ms        ? 1
+                                                         : keyring_forgot(k, &about, err);
     if (forgot < 0)
         return err->code;
     return status || forgot ? status

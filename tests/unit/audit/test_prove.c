@@ -230,7 +230,8 @@ static void another_lane_leads_to_the_root_key(void **state)
     assert_string_not_equal(key, root);
 }
 
-/* Whoever has a lane of their own has its keys, but no entry of the root that names it. */
+/* Whoever has a lane of their own has its keys, but no entry of the root that names it.
+ */
 static void the_proof_of_another_lane_vouches_for_none(void **state)
 {
     place_files_only();
