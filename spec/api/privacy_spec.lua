@@ -1,4 +1,5 @@
 -- Consents, holds, retention, export and erasure of users, through Lua.
+-- Own guard: it asks for consent.
 
 local decode = require("sessile").decode
 local expect = require "spec.support.expect"
