@@ -9,5 +9,9 @@
 sessile_status user_erase(store_core *st, sessile_slice user,
                           const sessile_erase_options *options, sessile_receipt **out,
                           sessile_error *err);
+/* Adds to a receipt which event of the audit says it, and the proof (empty: none). The
+ * receipt becomes another block; NOMEM: it stays as it was. */
+sessile_status receipt_prove(store_core *st, sessile_receipt **receipt, const char *event,
+                             const buf *proof, sessile_error *err);
 
 #endif

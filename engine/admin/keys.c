@@ -20,6 +20,7 @@
 #include "admin/places.h"
 #include "audit/audit.h"
 #include "guard/control.h"
+#include "guard/erasure.h"
 #include "operations/deletion.h"
 #include "session/fold.h"
 
@@ -429,6 +430,8 @@ sessile_status forget_user(store_core *st, sessile_slice user, uint64_t *session
      * an earlier call may have been interrupted before this. */
     if (!status)
         status = list_cache_drop(st, err);
+    if (!status && removed)
+        status = erasure_forgotten(st, user, err);
     if (sessions)
         *sessions = open;
     return status ? status : noted;

@@ -14,6 +14,7 @@
 #include "admin/places.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "guard/erasure.h"
 #include "operations/life.h"
 #include "session/fold.h"
 
@@ -149,11 +150,36 @@ sessile_status session_purge(store_core *st, const sessile_purge_options *option
                           &held, err);
 }
 
+/*
+ * When the user of a log was forgotten, if nothing was written to it since, and the user
+ * has come back: then there is a secret again, which does not open the log. Else 0. What
+ * does not open and was written to since is damage, and stays.
+ */
+static int64_t forgotten_before(store_core *st, const place *at, const log_about *log,
+                                const erasure_times *times)
+{
+    int64_t ms =
+        log->sealed && log->key.user[0] ? erasure_time_of(times, log->key.user) : 0;
+    sessile_status status;
+    buf text;
+
+    if (log->mtime_ms >= ms)
+        return 0;
+    buf_init(&text, &st->alloc);
+    status =
+        log_peek(&st->backend, st->keys, at->folder, at->name, session_read_depth(st),
+                 st->config.timeout_ms, &text, &st->alloc, NULL);
+    buf_wipe(&text);
+    return status == SESSILE_SEALED ? ms : 0;
+}
+
 /* One log: counted if its user was forgotten, and removed unless it is a dry run. */
-static sessile_status purge_forgotten_log(store_core *st, const place *at, int dry_run,
+static sessile_status purge_forgotten_log(store_core *st, const place *at,
+                                          const erasure_times *times, int dry_run,
                                           uint64_t *count, uint64_t *total,
                                           sessile_error *err)
 {
+    int64_t before_ms = 0;
     uint64_t bytes, held = 0;
     sessile_error why = {0};
     log_about log;
@@ -172,12 +198,14 @@ static sessile_status purge_forgotten_log(store_core *st, const place *at, int d
     if (forgot < 0)
         return err->code;
     if (!forgot)
+        before_ms = forgotten_before(st, at, &log, times);
+    if (!forgot && !before_ms)
         return SESSILE_OK;
     bytes = log.bytes;
     status = store_check_removal(st, &what, &why);
     if (!status && !dry_run)
         status = log_remove_forgotten(&st->backend, st->keys, at->folder, at->name,
-                                      st->config.timeout_ms, &bytes, &why);
+                                      before_ms, st->config.timeout_ms, &bytes, &why);
     if (status != SESSILE_BUSY && is_left(status, &why, &held))
         return SESSILE_OK; /* held, another one by now, or somebody was quicker */
     if (status && err)
@@ -193,6 +221,7 @@ sessile_status purge_forgotten(store_core *st, sessile_slice agent, int dry_run,
                                uint64_t *count, uint64_t *bytes, sessile_error *err)
 {
     char folder[NAME_SIZE];
+    erasure_times times;
     places logs;
     sessile_status status;
 
@@ -204,9 +233,16 @@ sessile_status purge_forgotten(store_core *st, sessile_slice agent, int dry_run,
         return status;
     if (agent.size)
         keyring_folder_name(st->keys, agent, folder);
+    status = erasure_times_read(&times, st, err);
+    if (status) {
+        erasure_times_deinit(&times);
+        return status;
+    }
     status = places_find(&logs, st, agent.size ? folder : NULL, err);
     for (size_t i = 0; !status && i < logs.count; i++)
-        status = purge_forgotten_log(st, &logs.list[i], dry_run, count, bytes, err);
+        status =
+            purge_forgotten_log(st, &logs.list[i], &times, dry_run, count, bytes, err);
     places_deinit(&logs);
+    erasure_times_deinit(&times);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "admin/consents.h"
 #include "admin/erase_user.h"
 #include "admin/retention.h"
+#include "audit/verify.h"
 #include "guard/hold.h"
 #include "sessile_privacy.h"
 
@@ -125,6 +126,54 @@ void sessile_erase_options_init(sessile_erase_options *options)
         memset(options, 0, sizeof *options);
 }
 
+static void say_dry_run(guard_call *call, const sessile_erase_options *options)
+{
+    if (options->dry_run)
+        guard_number(call, "dry_run", 1);
+}
+
+/* What the event of an erasure has of its receipt: the counts, and a hash of all of it.
+ */
+static sessile_status say_receipt(guard_call *call, const sessile_receipt *r,
+                                  sessile_error *err)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"sessions", r->sessions},
+                  {"memories", r->memories},
+                  {"bytes", r->bytes},
+                  {"shared_entries", r->shared_entries},
+                  {"consents", r->consents},
+                  {"grants", r->grants},
+                  {"access_keys", r->access_keys},
+                  {"locks", r->locks}};
+    char hash[AUDIT_RECEIPT_HASH];
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        guard_number(call, counts[i].name, counts[i].value);
+    if (audit_receipt_hash(json_of(r->json.data, r->json.size), hash,
+                           call->details.alloc))
+        return fail_nomem(err);
+    guard_text(call, "receipt", sessile_text(hash));
+    return SESSILE_OK;
+}
+
+/* What was done is done: a receipt that cannot be proven yet is without its proof. */
+static void prove(store_core *st, const guard_call *call, sessile_receipt **receipt)
+{
+    sessile_error why;
+    buf proof;
+
+    if (!call->who || !call->event[0])
+        return;
+    buf_init(&proof, &st->alloc);
+    if (guard_prove(call, &proof, &why))
+        buf_clear(&proof);
+    (void)receipt_prove(st, receipt, call->event, &proof, &why);
+    buf_deinit(&proof);
+}
+
 sessile_status sessile_user_erase(sessile_store *store, sessile_slice user,
                                   const sessile_erase_options *options,
                                   sessile_receipt **out, sessile_error *err)
@@ -140,11 +189,18 @@ sessile_status sessile_user_erase(sessile_store *store, sessile_slice user,
     GUARD_ENTER(user_erase, store);
     GUARD_REFUSE_IF(GUARD_WHO, guard_ends_user(GUARD_WHO, user, err));
     GUARD_SAY(call_.names.user = user);
+    GUARD_SAY(say_dry_run(&call_, options));
     GUARD_INTENT;
     sessile_status status = user_erase(core, user, options, &receipt, err);
-    if (out)
+    if (!status)
+        GUARD_SAY(status = say_receipt(&call_, receipt, err));
+    guard_look_again(&call_);
+    status = GUARD_LEAVE(status);
+    if (!status && !options->dry_run)
+        prove(core, &call_, &receipt);
+    if (!status && out)
         *out = receipt;
     else
         sessile_free(receipt);
-    return GUARD_LEAVE(status);
+    return status;
 }

@@ -9,6 +9,7 @@
 #define AUDIT_VERIFY_H
 
 #include "audit/audit.h"
+#include "codec/json.h"
 #include "sessile_audit.h"
 
 typedef struct audit_verifier audit_verifier;
@@ -34,18 +35,30 @@ sessile_status audit_heads(store_core *st, const char *root, int is_copy,
                            sessile_error *err);
 
 /*
- * Appends a proof, JSON on one line: {"event":TEXT,"seal":TEXT,"hashes":[…],"key":HEX}.
- * event and seal are the texts as JSON strings, key is the public key of the seal's
- * epoch. id: of the event. NOTFOUND: there is no such event; SUSPENDED: it is not sealed
- * yet.
+ * Appends a proof, JSON on one line:
+ *
+ *   {"event":TEXT,"seal":TEXT,"hashes":[…],"key":HEX,"chain":[TEXT,…],"lane":PROOF}
+ *
+ * event and seal are the texts of entries, as JSON strings. chain: the seals of the lane
+ * before that one, oldest first; key: the public key of the first of all these seals.
+ * lane: of a lane other than the root, the proof of the entry that names its first key. A
+ * chain of more than 10000 seals, or whose beginning was removed, is left out or begins
+ * later: then key is that of a later epoch, and there is no lane. id: of the event.
+ * NOTFOUND: there is no such event; SUSPENDED: it is not sealed yet.
  */
 sessile_status audit_prove(store_core *st, const char *id, buf *out, sessile_error *err);
 /*
- * Checks a proof alone: the event is one that the seal closes, and the seal is signed by
- * the key in the proof. key: set to that key, which is known from the seal before
- * it, or, of the first epoch, is the root. event: appended (may be NULL). DAMAGED.
+ * Checks a proof alone: the event is one that the seal closes, the seal follows the
+ * chain, and `key` in the proof vouches for the chain. key: set to the public key that
+ * vouches for all of it: of a whole proof the root key of the audit. event: appended (may
+ * be NULL). proof may be the receipt of an erasure, which has one as its member `proof`:
+ * then it is checked as well that the receipt says what its event says. DAMAGED.
  */
 sessile_status audit_check_proof(const char *proof, size_t size, char key[SEAL_HEX],
                                  buf *event, const allocator *a, sessile_error *err);
+#define AUDIT_RECEIPT_HASH 65
+/* What an event says of a receipt: BLAKE2b-256 of its compact JSON without the members
+ * `event` and `proof`, in hex. 0, or -1: no memory. */
+int audit_receipt_hash(json receipt, char out[AUDIT_RECEIPT_HASH], const allocator *a);
 
 #endif

@@ -144,7 +144,7 @@ static int64_t time_in(json data, const char *name)
 
 static int is_lost(json data, const char *name)
 {
-    return json_get(data, name).type == JSON_NULL;
+    return control_is_lost(json_get(data, name));
 }
 
 /* The role of a grant, as it is defined now; one that is not gives nothing. */
@@ -242,8 +242,8 @@ static sessile_status fold_lock(void *arg, const control_fact *f, sessile_error 
     sessile_access_lock_row *l;
     int on = json_get(f->data, "locked").type != JSON_FALSE;
 
-    if (is_lost(f->data, "user"))
-        return SESSILE_OK;
+    if (is_lost(f->data, "user") || json_get(f->data, "end").type != JSON_NONE)
+        return SESSILE_OK; /* the end of a lock of somebody who was forgotten */
     if (mem_grow(&a->guard->alloc, (void **)&a->locks, &a->lock_capacity,
                  a->lock_count + 1, sizeof *a->locks))
         return fail_nomem(err);

@@ -15,6 +15,7 @@
 #include "codec/json.h"
 #include "guard/event.h"
 #include "guard/rows.h"
+#include "audit/verify.h"
 #include "session/handle.h"
 
 guard_names guard_names_of(const session_core *s)
@@ -40,6 +41,7 @@ void guard_begin(guard_call *call, guard_op op)
     call->counted = NULL;
     call->number = 0;
     call->entry = NULL;
+    call->event[0] = 0;
     call->gives = NULL;
     call->gives_count = NULL;
     buf_init(&call->details, &call->who->alloc);
@@ -215,7 +217,7 @@ static uint64_t same_reads(const guard_call *call)
 static sessile_status record(guard_call *call, audit_class class, audit_outcome is,
                              const sessile_error *failed, sessile_error *err)
 {
-    char name[GUARD_EVENT_NAME], id[AUDIT_ID];
+    char name[GUARD_EVENT_NAME];
     sessile_status status = SESSILE_OK;
     audit_event e;
     buf details;
@@ -243,7 +245,7 @@ static sessile_status record(guard_call *call, audit_class class, audit_outcome 
     if (class == AUDIT_WRITE && !failed && call->who->guard->sync)
         class = AUDIT_SYNCED;
     if (!status)
-        status = guard_event(call->who, class, &e, id, err);
+        status = guard_event(call->who, class, &e, call->event, err);
     buf_deinit(&details);
     if (status)
         atomic_store(&call->who->guard->broken, 1);
@@ -381,6 +383,19 @@ sessile_status guard_step(guard_call *call, unsigned char *told, sessile_status 
     *told = TOLD_END;
     status = record_end(call, class, AUDIT_SUCCESS, NULL, &why);
     return status ? unrecorded(call, status, &why, err) : SESSILE_OK;
+}
+
+sessile_status guard_prove(const guard_call *call, buf *out, sessile_error *err)
+{
+    return call->who && call->event[0]
+               ? audit_prove(call->who->guard->audit_of, call->event, out, err)
+               : SESSILE_OK;
+}
+
+void guard_look_again(const guard_call *call)
+{
+    if (call->who && call->who->guard->access)
+        (void)control_look_now(call->who->guard->access->control, NULL, NULL);
 }
 
 void guard_forgotten(guard_call *call)

@@ -22,7 +22,7 @@ enum { FACT_MOST = 65536, TRIES = 8 };
 
 static const char *const kind_names[CONTROL_KINDS] = {
     [CONTROL_GUARD] = "guard", [CONTROL_GRANT] = "grant", [CONTROL_KEY] = "key",
-    [CONTROL_LOCK] = "lock",   [CONTROL_HOLD] = "hold",
+    [CONTROL_LOCK] = "lock",   [CONTROL_HOLD] = "hold",   [CONTROL_ERASURE] = "erasure",
 };
 
 /* A fact; its data is in the texts, with the names of users open. */
@@ -106,7 +106,17 @@ static const char *known_name(const control *c, sessile_slice id)
     return NULL;
 }
 
-/* Appends a user's name as JSON, or null. */
+/* What stands for a name that does not open: whose secret it was sealed with. */
+static void put_lost(buf *out, json value)
+{
+    json secret = json_get(value, "secret");
+
+    buf_puts(out, "{\"lost\":");
+    buf_put(out, secret.at, secret.size);
+    buf_putc(out, '}');
+}
+
+/* Appends a user's name as JSON, or what stands for one that is lost. */
 static sessile_status put_open(control *c, json value, buf *out, sessile_error *err)
 {
     sessile_slice id = control_pseudonym(value);
@@ -116,7 +126,7 @@ static sessile_status put_open(control *c, json value, buf *out, sessile_error *
     buf name;
 
     if (!id.size) {
-        buf_puts(out, "null");
+        put_lost(out, value);
         return SESSILE_OK;
     }
     known = known_name(c, id);
@@ -127,7 +137,7 @@ static sessile_status put_open(control *c, json value, buf *out, sessile_error *
     buf_init(&name, &c->store->alloc);
     status = control_open_user(c->store, value, &name, &lost, err);
     if (!status && lost) {
-        buf_puts(out, "null");
+        put_lost(out, value);
     } else if (!status) {
         buf_put(&c->names, id.data, id.size);
         buf_putc(&c->names, 0);
@@ -168,6 +178,8 @@ static sessile_status add_fact(control *c, const entry *e, sessile_error *err)
     status = control_put_data(&c->texts, data, open_member, c, err);
     if (status)
         return status;
+    if (kind == CONTROL_ERASURE)
+        c->stale = 1; /* names that were open may be lost: all is read again */
     c->facts[c->count++] = (held_fact){e->id, kind, e->time_ms, at, c->texts.size - at};
     return SESSILE_OK;
 }
@@ -389,10 +401,10 @@ static sessile_status append(control *c, const buf *text_data, sessile_id *id,
     line = (sessile_slice){text.data, text.size};
     status = text.failed ? fail_nomem(err) : log_append(c->log, &line, 1, 0, err);
     /* It is written: want of memory from here on is made up for at the next look. */
-    if (!status && visit(c, *id, line.data, line.size, NULL)) {
+    if (!status && visit(c, *id, line.data, line.size, NULL))
         c->stale = 1;
+    if (c->stale)
         atomic_store(&c->looked_us, 0);
-    }
     buf_deinit(&text);
     return status;
 }

@@ -15,7 +15,8 @@
  * secret of that user (vault/pseudonym.c), {"id":"u_…","secret":"user-…","name":"…"}.
  * Once a user is forgotten nothing opens the name. In a plain store names stand in clear.
  * In the data that control_each() gives, such a member is the name itself, as
- * header_get_name() reads it, or null: the user was forgotten.
+ * header_get_name() reads it, or {"lost":"user-…"}: the user was forgotten
+ * (control_is_lost()).
  *
  * All functions may be called by several threads at the same time.
  */
@@ -32,6 +33,7 @@ typedef enum control_kind {
     CONTROL_KEY,  /* an access key */
     CONTROL_LOCK, /* of a user or a key */
     CONTROL_HOLD,
+    CONTROL_ERASURE, /* of a user: begun, done; also that one was forgotten */
     CONTROL_KINDS
 } control_kind;
 const char *control_kind_name(control_kind kind); /* "grant" */
@@ -84,6 +86,11 @@ typedef sessile_status (*control_visit)(void *arg, const control_fact *fact,
  * look; it looks first if there was none. Errors as of control_look(), and of visit. */
 sessile_status control_each(control *c, control_kind kind, control_visit visit, void *arg,
                             sessile_error *err);
+
+/* 1: a member that is the name of a user who was forgotten. */
+int control_is_lost(json member);
+/* 1: a member that is the name of that user, or was before the user was forgotten. */
+int control_is_user(const store_core *st, json member, sessile_slice user);
 
 /* Seals the control log again under the newest keys, and with it the names in it, whose
  * older secrets are dropped next. Errors as of log_reseal(). */

@@ -104,6 +104,33 @@ sessile_status control_put_data(buf *out, json data, control_put put, void *arg,
     return status;
 }
 
+int control_is_lost(json member)
+{
+    return json_get(member, "lost").type == JSON_STRING;
+}
+
+int control_is_user(const store_core *st, json member, sessile_slice user)
+{
+    char secret[NAME_SIZE];
+    const char *lost;
+    size_t size, own;
+    buf name;
+    int same;
+
+    if (json_plain(json_get(member, "lost"), &lost, &size)) {
+        keyring_user_name(st->keys, user, secret);
+        own = strlen(secret);
+        return own && size > own && !memcmp(lost, secret, own) && lost[own] == '-';
+    }
+    if (member.type != JSON_STRING && member.type != JSON_OBJECT)
+        return 0;
+    buf_init(&name, &st->alloc);
+    same = !header_get_name(&name, member) && name.size == user.size && user.size &&
+           !memcmp(name.data, user.data, user.size);
+    buf_wipe(&name);
+    return same;
+}
+
 /* ------------------------------------------------------------------ resealing */
 
 /* A user's name under the newest secret. What does not open any more stays as it is. */

@@ -87,6 +87,7 @@ typedef struct guard_call {
     uint32_t number;         /* of the handle */
     const sessile_id *entry; /* or NULL */
     buf details;             /* members of a JSON object, each after a comma */
+    char event[32];          /* what names the event of its end; "": there is none */
     void **gives;            /* what is freed when the event cannot be written; or NULL */
     size_t *gives_count;
     sessile_error error; /* for a caller that passes none */
@@ -162,6 +163,12 @@ void guard_text(guard_call *call, const char *name, sessile_slice text);
 void guard_texts(guard_call *call, const char *name, const sessile_slice *texts,
                  size_t count);
 void guard_number(guard_call *call, const char *name, uint64_t value);
+/* Appends the proof of the event of a call that was left; nothing where it has none.
+ * SUSPENDED: it is not sealed yet; other errors of audit_prove(). */
+sessile_status guard_prove(const guard_call *call, buf *out, sessile_error *err);
+/* What was decided about access meanwhile, by other ways than this guard, is in force at
+ * once. */
+void guard_look_again(const guard_call *call);
 guard_names guard_names_of(const session_core *s);
 
 /* ------------------------------------------------------------------ calls */

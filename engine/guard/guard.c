@@ -103,6 +103,7 @@ static sessile_status open_audit(guard *g, const sessile_audit_options *options,
     if (!g->store->notes)
         g->store->notes = write_notes_new(&g->store->alloc);
     g->notes = g->store->notes;
+    g->audit_of = of;
     return g->notes ? audit_open(&g->audit, of, NULL, err) : fail_nomem(err);
 }
 

@@ -23,6 +23,7 @@ struct guard {
     limiter *limiter;           /* NULL: nothing is counted */
     audit_log *audit;           /* NULL: nothing is written */
     struct write_notes *notes;  /* of the store; with audit */
+    store_core *audit_of;       /* that keeps it */
     int sync, no_reads, closed; /* sessile_audit_options */
     int is_waiting;         /* the store is guarded, and nobody has set its guard yet */
     access_fold *access;    /* grants, keys, locks */

@@ -89,7 +89,7 @@ static sessile_status visit(void *arg, const control_fact *fact, sessile_error *
     (void)json_int(json_get(fact->data, "until_ms"), &until_ms);
     one = &h->list[h->count++];
     *one = (held){.id = fact->id, .time_ms = fact->time_ms, .until_ms = until_ms};
-    one->is_void = json_get(fact->data, "user").type == JSON_NULL;
+    one->is_void = control_is_lost(json_get(fact->data, "user"));
     for (size_t i = 0; i < TEXTS; i++) {
         json value = json_get(fact->data, members[i]);
         one->text[i].at = h->texts.size;
@@ -229,6 +229,11 @@ sessile_status holds_attach(store_core *st, sessile_error *err)
     return SESSILE_OK;
 }
 
+control *holds_control(const store_core *st)
+{
+    return st->holds ? ((hook *)st->holds)->log : NULL;
+}
+
 static sessile_status log_of(store_core *st, control **out, sessile_error *err)
 {
     if (!st->holds)
@@ -236,7 +241,7 @@ static sessile_status log_of(store_core *st, control **out, sessile_error *err)
             err, SESSILE_UNSUPPORTED,
             "the host keeps the records of this store, so nothing is removed here "
             "that a hold could keep");
-    *out = ((hook *)st->holds)->log;
+    *out = holds_control(st);
     return SESSILE_OK;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GUARD_HOLD_H
 #define GUARD_HOLD_H
 
+#include "guard/control.h"
 #include "session/store_handle.h"
 #include "sessile_privacy.h"
 
@@ -21,6 +22,9 @@ sessile_status hold_list(store_core *st, sessile_hold_row **out, size_t *count,
                          sessile_error *err);
 sessile_status hold_release(store_core *st, sessile_id id, sessile_slice by,
                             sessile_error *err);
+/* The control log of a store, for facts that are written without a guard; NULL: the host
+ * keeps the records. */
+control *holds_control(const store_core *st);
 /* DENIED when any hold is in force. */
 sessile_status hold_check_any(store_core *st, sessile_error *err);
 

@@ -959,9 +959,10 @@ SESSILE_API sessile_status sessile_purge(sessile_store *store,
 
 /* Removes what is left of the sessions of forgotten users (sessile_forget()): logs that
  * nothing opens any more. A log is kept if its user's secret is missing and nothing
- * records that the user was forgotten: that is damage. agent: data NULL: of every agent.
- * dry_run 1: removes nothing. *count, *bytes: how many logs were removed, or would be,
- * and their size, also after an error. Logs whose first line is damaged are skipped.
+ * records that the user was forgotten: that is damage. Of a user who came back since, the
+ * logs that were not written to after the forgetting go. agent: data NULL: of every
+ * agent. dry_run 1: removes nothing. *count, *bytes: how many logs were removed, or would
+ * be, and their size, also after an error. Logs whose first line is damaged are skipped.
  * BUSY, IO; UNSUPPORTED: the store cannot remove logs. */
 SESSILE_API sessile_status sessile_purge_forgotten(sessile_store *store,
                                                    sessile_slice agent, int dry_run,

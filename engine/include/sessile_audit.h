@@ -191,17 +191,26 @@ SESSILE_API sessile_status sessile_audit_head(sessile_store *store, const char *
 /* Seals what was written: what it protects is all that came before. NOTFOUND: there is no
  * audit; BUSY. */
 SESSILE_API sessile_status sessile_audit_seal(sessile_store *store, sessile_error *err);
-/* A proof that an event is in the audit, which shows nothing of others: JSON on one line,
- * to be freed. NOTFOUND: there is no such event; SUSPENDED: it is not sealed yet;
- * INVALID. */
+/*
+ * A proof that an event is in the audit, which shows nothing of others: JSON on one line,
+ * to be freed. It has the seals that lead from the root key to the event, about 650 bytes
+ * each. Where there are more than 10000, or the retention has removed the first ones, it
+ * begins later, and leads from another key.
+ *
+ * NOTFOUND: there is no such event; SUSPENDED: it is not sealed yet; INVALID.
+ */
 SESSILE_API sessile_status sessile_audit_prove(sessile_store *store, const char *id,
                                                char **out, size_t *size,
                                                sessile_error *err);
 /*
- * Checks a proof, without any store. key: set to the public key that signed it. It is the
- * root of the audit, or one that the audit has: sessile_audit_verify_begin() checks a
- * whole audit. *event (may be NULL): the event, JSON, to be freed. DAMAGED: it proves
- * nothing; the message says why.
+ * Checks a proof, or the receipt of an erasure that has one, without any store. key: set
+ * to the public key that vouches for it. The caller compares it with the root key that
+ * was kept: if they are equal, the event is in that audit. If not, the proof is of
+ * another audit, or begins later (sessile_audit_prove()), and says nothing by itself. Of
+ * a receipt it is checked, too, that it says what the event says. *event (may be NULL):
+ * the event, JSON, to be freed.
+ *
+ * DAMAGED: it proves nothing; the message says why.
  */
 SESSILE_API sessile_status sessile_audit_check_proof(sessile_slice proof,
                                                      char key[SESSILE_AUDIT_KEY],

@@ -193,7 +193,9 @@ SESSILE_API sessile_status sessile_memory_verdict(sessile_memory *memory,
                                                   size_t *changed, sessile_error *err);
 
 /* Writes that the user consents (given 1), or does no longer: by whom, in which words, to
- * what. All three may be empty. INVALID: the memory is of no user. */
+ * what. The words are those that the user was shown and agreed to; only a withdrawal goes
+ * without them. The other two may be empty. INVALID: a consent without words, or the
+ * memory is of no user. */
 SESSILE_API sessile_status sessile_memory_consent(sessile_memory *memory, int given,
                                                   sessile_slice by, sessile_slice text,
                                                   sessile_slice scope,

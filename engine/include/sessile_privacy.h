@@ -28,8 +28,8 @@ typedef struct sessile_consent_options {
     sessile_slice user;  /* whose memory it is */
     int given;           /* 1: given; 0: withdrawn */
     int keep;            /* withdrawn: 1: what is there stays, and can be shown */
-    sessile_slice by;    /* who says so; the rest may be empty */
-    sessile_slice text;  /* the words in which it was given */
+    sessile_slice text;  /* given: the words that the user was shown and agreed to */
+    sessile_slice by;    /* who says so; may be empty, as the next */
     sessile_slice scope; /* to what */
 } sessile_consent_options;
 SESSILE_API void sessile_consent_options_init(sessile_consent_options *options);
@@ -40,8 +40,9 @@ SESSILE_API void sessile_consent_options_init(sessile_consent_options *options);
  * many. Nothing is written to a memory, or recalled from it, without a consent.
  *
  * NOTFOUND: there is no memory, so nothing to withdraw. DENIED, rule `hold:ID`: it is
- * withdrawn, and what is kept stays under that hold. INVALID: no user. Other errors: as
- * for sessile_memory_erase().
+ * withdrawn, and what is kept stays under that hold. INVALID: no user, or a consent that
+ * is given without words: nobody could show what it is to. Other errors: as for
+ * sessile_memory_erase().
  */
 SESSILE_API sessile_status sessile_consent(sessile_store *store,
                                            const sessile_consent_options *options,
@@ -153,28 +154,44 @@ typedef struct sessile_receipt {
     uint64_t sessions, memories, bytes; /* logs that were removed, and their size */
     uint64_t shared_entries; /* erased from what agents keep for all, since they came from
                                 sessions of the user */
+    uint64_t consents;       /* of the user, which went with the memories */
+    uint64_t grants; /* to the user and on the user's sessions, which were ended */
+    uint64_t access_keys, locks; /* of the user, which were ended */
+    int64_t before_ms; /* when the user was erased before, if nothing came since: then
+                          nothing was removed; else 0 */
     /* Not reached. */
     uint64_t forks;        /* sessions of others with a copy of entries, or a task, of one
                               of the user's */
     uint64_t without_user; /* sessions of no user, whoever spoke in them */
     uint64_t unreadable;   /* logs whose first line does not say whose they are */
-    sessile_slice json;    /* all of this as a JSON object; NUL-terminated */
+    char event[32];        /* the event of the audit that has the hash of this receipt;
+                              "": there is no audit, or it was a dry run */
+    sessile_slice json;    /* all of this as a JSON object; NUL-terminated. With an event
+                              it has a proof of it (sessile_audit_check_proof()) */
 } sessile_receipt;
 
 /*
  * Erases a user: destroys the secret of the user (sessile_forget()), then removes the
  * sessions and memories of the user with all that lies beside them, and what agents keep
- * for all from these sessions. Nothing is left that opens, no matter who has a copy of
- * the logs. *out (may be NULL): release it with sessile_free().
+ * for all from these sessions; then ends the grants, access keys and locks of the user.
+ * Nothing is left that opens, no matter who has a copy of the logs. *out (may be NULL):
+ * release it with sessile_free().
+ *
+ * Where the guard keeps an audit, the receipt has a proof of the event that says what was
+ * done. Whoever has the receipt and the root key of the audit can check it, without the
+ * store. No proof is in it if the audit could not be sealed just then: make one later,
+ * with sessile_audit_prove() and the receipt's event.
  *
  * Not reached are sessions of others, also where the user is spoken of, sessions without
  * a user, copies of the store's user-… blobs (sessile_forget()), what was exported, and
  * what was sent to a model: the receipt says so.
  *
- * Each step can be repeated: after an error or a crash, call it again. DENIED, rule
- * `hold:ID`: a hold keeps something of the user; nothing was removed. INVALID: user is
- * empty, or the one whose view this is. UNSUPPORTED: the store cannot remove logs. BUSY:
- * somebody writes to one of the sessions.
+ * Each step can be repeated: after an error or a crash, call it again, and the receipt
+ * counts what was removed in all. Once it is done, another call says so (before_ms).
+ * NOTFOUND: nothing is known of the user. DENIED, rule `hold:ID`: a hold keeps something
+ * of the user; nothing was removed. INVALID: user is empty, or the one whose view this
+ * is. UNSUPPORTED: the store cannot remove logs. BUSY: somebody writes to one of the
+ * sessions.
  */
 SESSILE_API sessile_status sessile_user_erase(sessile_store *store, sessile_slice user,
                                               const sessile_erase_options *options,

@@ -321,6 +321,7 @@ typedef struct log_about {
     int sealed;
     logkey_about key; /* sealed */
     uint64_t bytes;
+    int64_t mtime_ms; /* when it was written to last, as the store says */
 } log_about;
 /* Reads it; nothing is opened. shared: under a shared lock, so that nobody replaces the
  * log meanwhile. BUSY, NOTFOUND, DENIED; DAMAGED: the first line is not a header. */
@@ -380,9 +381,10 @@ sessile_status log_get_ending(log_t *log, log_ending *out, sessile_error *err);
 sessile_status log_remove(store *st, const keyring *k, const char *folder,
                           const char *name, const log_ending *expected, int timeout_ms,
                           uint64_t *bytes, sessile_error *err);
-/* The same, but only if its user was forgotten (keyring_forgot()), else CONFLICT. */
+/* The same, but only if its user was forgotten: by keyring_forgot(), or since nothing was
+ * written to this log of a user after before_ms (0: that is no reason). Else CONFLICT. */
 sessile_status log_remove_forgotten(store *st, const keyring *k, const char *folder,
-                                    const char *name, int timeout_ms, uint64_t *bytes,
-                                    sessile_error *err);
+                                    const char *name, int64_t before_ms, int timeout_ms,
+                                    uint64_t *bytes, sessile_error *err);
 
 #endif

@@ -14,18 +14,20 @@
 #define HEAD_MOST (UINT64_C(16) << 20)
 
 /* OK: nothing opens the log any more, since its user was forgotten. Under its lock, or
- * before a removal that is refused if another log took the name. */
+ * before a removal that is refused if another log took the name. before_ms: as of
+ * log_remove_forgotten(). */
 static sessile_status check_forgotten(const sessile_backend *table,
                                       sessile_backend_log *log, const keyring *k,
-                                      const char *name, sessile_error *err)
+                                      const char *name, int64_t mtime_ms,
+                                      int64_t before_ms, sessile_error *err)
 {
     char start[LOG_LOOK];
     size_t got = 0;
     logkey_about about;
     sessile_status status = table->read(log, 0, 0, start, sizeof start, &got, err);
-    int forgot = status || logkey_look(&about, start, got) != 0
-                     ? 0
-                     : keyring_forgot(k, &about, err);
+    int forgot = status || logkey_look(&about, start, got) != 0 ? 0
+                 : about.user[0] && mtime_ms < before_ms        ? 1
+                                                         : keyring_forgot(k, &about, err);
     if (forgot < 0)
         return err->code;
     return status || forgot ? status
@@ -82,8 +84,8 @@ static sessile_status check_ending(const sessile_backend *table, sessile_backend
  * opened. */
 static sessile_status remove_once(store *st, const keyring *k, const char *folder,
                                   const char *name, const log_ending *expected,
-                                  int timeout_ms, int forgotten, uint64_t *bytes,
-                                  int *again, sessile_error *err)
+                                  int timeout_ms, const int64_t *forgotten,
+                                  uint64_t *bytes, int *again, sessile_error *err)
 {
     const sessile_backend *table = st->table;
     const int locks = log_has_locks(table);
@@ -101,7 +103,7 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
     if (!status && !replaced)
         status = table->size(log, bytes, &mtime_ms, err);
     if (!status && !replaced && forgotten)
-        status = check_forgotten(table, log, k, name, err);
+        status = check_forgotten(table, log, k, name, mtime_ms, *forgotten, err);
     if (!status && !replaced && expected)
         status = check_ending(table, log, expected, *bytes, name, err);
     if (!status && !replaced) {
@@ -117,8 +119,8 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
 
 static sessile_status remove_log(store *st, const keyring *k, const char *folder,
                                  const char *name, const log_ending *expected,
-                                 int timeout_ms, int forgotten, uint64_t *bytes,
-                                 sessile_error *err)
+                                 int timeout_ms, const int64_t *forgotten,
+                                 uint64_t *bytes, sessile_error *err)
 {
     sessile_error local = {0};
     sessile_status status = SESSILE_OK;
@@ -144,12 +146,12 @@ sessile_status log_remove(store *st, const keyring *k, const char *folder,
                           const char *name, const log_ending *expected, int timeout_ms,
                           uint64_t *bytes, sessile_error *err)
 {
-    return remove_log(st, k, folder, name, expected, timeout_ms, 0, bytes, err);
+    return remove_log(st, k, folder, name, expected, timeout_ms, NULL, bytes, err);
 }
 
 sessile_status log_remove_forgotten(store *st, const keyring *k, const char *folder,
-                                    const char *name, int timeout_ms, uint64_t *bytes,
-                                    sessile_error *err)
+                                    const char *name, int64_t before_ms, int timeout_ms,
+                                    uint64_t *bytes, sessile_error *err)
 {
-    return remove_log(st, k, folder, name, NULL, timeout_ms, 1, bytes, err);
+    return remove_log(st, k, folder, name, NULL, timeout_ms, &before_ms, bytes, err);
 }

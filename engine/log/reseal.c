@@ -43,13 +43,12 @@ static sessile_status fail_replaced_again(const char *folder, const char *name,
 
 /* The first bytes of a log. *moved: they are gone, and another log may have the name. */
 static sessile_status read_start(store *st, const char *folder, const char *name,
-                                 int locks, int timeout_ms, uint64_t *bytes,
+                                 int locks, int timeout_ms, log_about *out,
                                  char text[LOG_LOOK], size_t *got, int *moved,
                                  sessile_error *err)
 {
     const sessile_backend *table = st->table;
     sessile_backend_log *log = NULL;
-    int64_t mtime_ms;
     int replaced = 0;
     *moved = 0;
     sessile_status status = table->open(st->self, folder, name, &log, err);
@@ -65,7 +64,7 @@ static sessile_status read_start(store *st, const char *folder, const char *name
     if (log && table->set_timeout)
         table->set_timeout(log, timeout_ms);
     if (!status)
-        status = table->size(log, bytes, &mtime_ms, err);
+        status = table->size(log, &out->bytes, &out->mtime_ms, err);
     if (!status) {
         status = table->read(log, 0, 0, text, LOG_LOOK, got, err);
         *moved = status == SESSILE_NOTFOUND && !log_has_locks(table);
@@ -88,8 +87,8 @@ sessile_status log_read_about(store *st, const char *folder, const char *name, i
     memset(out, 0, sizeof *out);
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         error_clear(err);
-        status = read_start(st, folder, name, locks, timeout_ms, &out->bytes, text, &got,
-                            &moved, err);
+        status =
+            read_start(st, folder, name, locks, timeout_ms, out, text, &got, &moved, err);
     }
     if (!status && logkey_look(&out->key, text, got) == 0) {
         out->sealed = 1;

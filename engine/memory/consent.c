@@ -1,7 +1,9 @@
 /*
  * consent.c: whether a user agrees that this memory is kept.
  *
- * Each consent, and each withdrawal, is an entry of the log; the newest one counts.
+ * Each consent, and each withdrawal, is an entry of the log; the newest one counts. One
+ * that is given has the words that the user agreed to, so that it can be shown what the
+ * consent is to. A withdrawal needs none: nothing may stand in its way.
  */
 #include "memory/memory.h"
 
@@ -45,6 +47,10 @@ static sessile_status consent(memory_core *m, int given, int once, sessile_slice
             : fail(err, SESSILE_INVALID, "this memory is of no user: nobody can consent");
     consenting c = {.once = once};
 
+    if (!status && given && !text.size)
+        status = fail(err, SESSILE_INVALID,
+                      "a consent needs the words that the user agreed to: without them "
+                      "nobody can show to what");
     if (!status)
         status =
             memory_check_text(by, "name of who consents", m->store->limits.id, "id", err);

@@ -138,6 +138,9 @@ static const struct binding_row receipt_row = BINDING_ROW(
     RECEIPT("subject", CHARS, subject), RECEIPT("shredded", BOOLEAN, shredded),
     RECEIPT("sessions", INTEGER, sessions), RECEIPT("memories", INTEGER, memories),
     RECEIPT("bytes", INTEGER, bytes), RECEIPT("shared_entries", INTEGER, shared_entries),
+    RECEIPT("consents", INTEGER, consents), RECEIPT("grants", INTEGER, grants),
+    RECEIPT("access_keys", INTEGER, access_keys), RECEIPT("locks", INTEGER, locks),
+    RECEIPT("before", TIME, before_ms), RECEIPT("event", CHARS, event),
     RECEIPT("forks", INTEGER, forks), RECEIPT("without_user", INTEGER, without_user),
     RECEIPT("unreadable", INTEGER, unreadable), RECEIPT("json", STRING, json));
 

@@ -433,8 +433,9 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
----Checks a proof of store:audit_prove, without a store. The key is the root key of the audit, or
----one that the audit has for that time. EDAMAGED: it proves nothing.
+---Checks a proof of store:audit_prove, or the `json` of a receipt of store:erase_user, without a
+---store. The key is what vouches for it: compare it with the root key that you have. Another one
+---says nothing. EDAMAGED: it proves nothing.
 ---@param proof string
 ---@return table? event  with its `timestamp`
 ---@return string key_or_message
@@ -1099,7 +1100,7 @@ function AnyMemory:confirm(entry, opts) end
 
 ---@class sessile.ConsentOptions
 ---@field by? string
----@field text? string
+---@field text? string the words that the user was shown and agreed to; only false needs none
 ---@field scope? string
 
 ---Writes that the user consents, or with false: does no longer. Then nothing more is written.
@@ -1811,7 +1812,7 @@ function Store:can(permission, on) end
 ---@field given? boolean false: the consent is withdrawn; nil: it is given
 ---@field keep? boolean withdrawn: what is remembered stays
 ---@field by? string who says so
----@field text? string the words in which it was given
+---@field text? string given: the words that the user was shown and agreed to
 ---@field scope? string to what
 
 ---Writes that a user consents to be remembered by an agent, or does no longer: then what is
@@ -1917,14 +1918,23 @@ function Store:export_user(user, write) end
 ---@field memories integer removed
 ---@field bytes integer
 ---@field shared_entries integer erased from what agents keep for all
+---@field consents integer of the user, which went with the memories
+---@field grants integer to the user and on the user's sessions, which were ended
+---@field access_keys integer of the user, which were ended
+---@field locks integer of the user, which were ended
+---@field before? integer ms since 1970: the user was erased then, and nothing came since
+---@field event? string the id of its event in the audit; nil: there is none
 ---@field forks integer not reached: sessions of others with entries of the user's
 ---@field without_user integer not reached: sessions of no user
 ---@field unreadable integer logs that do not say whose they are
----@field json string all of it, with what else was not reached
+---@field json string all of it, with what else was not reached, and the proof of its event: for
+---sessile.audit_check
 
 ---Erases a user: destroys the user's secret, removes every session and memory of the user, and what
----agents keep for all from these sessions. After an error or a crash, call it again. EDENIED with
----the rule `hold:ID`: a hold keeps something of the user, and nothing was removed.
+---agents keep for all from these sessions, and ends what the user was given. After an error or a
+---crash, call it again: the receipt counts what was removed in all. ENOTFOUND: nothing is known of
+---the user. EDENIED with the rule `hold:ID`: a hold keeps something of the user, and nothing was
+---removed.
 ---@param user string
 ---@param opts? {dry_run: boolean?}
 ---@return sessile.Receipt? receipt

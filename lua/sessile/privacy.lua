@@ -18,9 +18,9 @@ local consent_options = options.shape("store:consent", {
   text = "string", scope = "string",
 })
 
---- Writes that a user consents to be remembered by an agent, or with given = false: does no longer.
---- Then what is remembered is erased; with keep = true it stays. Returns how many entries were
---- erased.
+--- Writes that a user consents to be remembered by an agent, in the words of `text`, or with
+--- given = false: does no longer. Then what is remembered is erased; with keep = true it stays.
+--- Returns how many entries were erased.
 function methods:consent(given)
   local opts = options.check("store:consent", given, consent_options)
   if opts.given == nil then
@@ -287,8 +287,9 @@ end
 local erase_options = options.shape("store:erase_user", { dry_run = "boolean" })
 
 --- Erases a user: destroys the user's secret, removes every session and memory of the user, and
---- what agents keep for all from these sessions. Returns the receipt, which says also what was not
---- reached; with dry_run = true it says what would be removed. After an error, call it again.
+--- what agents keep for all from these sessions, and ends what the user was given. Returns the
+--- receipt, which says also what was not reached; with dry_run = true it says what would be
+--- removed. After an error, call it again. ENOTFOUND: nothing is known of the user.
 function methods:erase_user(user, given)
   options.expect("string", user, "store:erase_user: the name of a user")
   local opts = options.check("store:erase_user", given, erase_options)

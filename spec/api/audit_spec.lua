@@ -155,7 +155,7 @@ describe("an audit", function()
     local proof = assert(store:audit_prove "00-000/00000003")
     local event, key = sessile.audit_check(proof)
     assert.equal("create", event.operation)
-    assert.equal(root, key) -- of the first epoch
+    assert.equal(root, key)
     expect.has_not(proof, "append")
     expect.refused("EDAMAGED", sessile.audit_check((proof:gsub("create", "delete"))))
     expect.refused("EDAMAGED", sessile.audit_check "{}")

@@ -1,4 +1,5 @@
 -- Consents, holds, retention, export and erasure of users, through Lua.
+-- Own guard: it asks for consent.
 
 local decode = require("sessile").decode
 local expect = require "spec.support.expect"
@@ -116,12 +117,23 @@ describe("consent, where the guard asks for it", function()
   it("is given by the user, or by who may manage privacy", function()
     local bot = assert(store:as { user = "bot", roles = "helper" })
     finally(function() bot:close() end)
-    expect.refused("EDENIED", bot:consent { agent = "coder", user = "ann" })
+    expect.refused("EDENIED", bot:consent { agent = "coder", user = "ann", text = "yes" })
     expect.refused("EDENIED", bot:memory { agent = "coder", user = "ann", consent = "she said so" })
-    assert.equal(0, store:consent { agent = "coder", user = "ann" }) -- the host
+    assert.equal(0, store:consent { agent = "coder", user = "ann", text = "yes" }) -- the host
     local m = assert(bot:memory { agent = "coder", user = "ann" })
     expect.refused("EDENIED", m:consent(false))
     m:close()
+  end)
+end)
+
+describe("a consent", function()
+  it("needs the words that the user agreed to; a withdrawal needs none", function()
+    expect.refused("EINVALID", store:consent { agent = "coder", user = "ann" })
+    local m = assert(store:memory { agent = "coder", user = "ann", consent = "yes" })
+    expect.refused("EINVALID", m:consent(true))
+    assert(m:consent(false))
+    m:close()
+    assert.equal(0, store:consent { agent = "coder", user = "ann", given = false })
   end)
 end)
 

@@ -113,7 +113,7 @@ for name, open in pairs(stores.kinds()) do
       local m = s:memory { consent = "yes" }
       assert(m:consent(false))
       assert.equal("EDENIED", select(3, s:remember()))
-      assert(m:consent(true))
+      assert(m:consent(true, { text = "yes" }))
       assert.equal(1, assert(s:remember()).written)
     end)
 

@@ -88,6 +88,28 @@ describe("a grant", function()
   end)
 end)
 
+describe("access list", function()
+  it("shows users what they were given, and what they have shared", function()
+    local ann, bob, eve = new_key "ann --role editor", new_key "bob --role viewer",
+      new_key "eve --role editor"
+    assert.equal(0, select(3, as(ann, "access grant bob viewer --on a")))
+    done "access grant eve viewer --only other"
+    for _, key in ipairs { ann, bob } do
+      local out, err, code = as(key, "access list")
+      assert.equal(0, code, err)
+      has(out, "session a")
+      has(out, "bob")
+      expect.has_not(out, "eve")
+      expect.has_not(out, "key ")
+    end
+    expect.has_not((as(eve, "access list")), "session a")
+    local found = require("sessile").decode((as(bob, "access list --json")))
+    assert.same({ "a", "bob" }, { found.grants[1].session, found.grants[1].user })
+    assert.is_nil(found.keys)
+    has(done "access list", "key ")
+  end)
+end)
+
 describe("access explain", function()
   it("says which of all that a user was given decides", function()
     done "access grant ann viewer --only 'code*'"

@@ -50,6 +50,44 @@ describe("the commands of privacy", function()
     file:close()
     assert.same({ 1, 1, true }, { receipt.sessions, receipt.memories, receipt.shredded })
     has(cli.fails(3, "memory show coder --user ann"), "nothing was ever kept")
+    has(cli.done "user erase ann --yes", "erased before")
+  end)
+
+  it("say that nobody was erased when there is nobody of that name", function()
+    for _, how in ipairs { "--dry-run", "--yes" } do
+      has(cli.fails(3, ("user erase anna %s --receipt %s/none.json"):format(how, home)),
+        "nobody was erased")
+    end
+    assert.is_nil(io.open(home .. "/none.json"))
+    has(cli.done "memory show coder --user ann", "aisle")
+  end)
+
+  it("give a receipt that the root key of the audit proves", function()
+    cli.configure [[return { guard = "standard" }]]
+    local key = cli.done "access key new ann --role editor":match "sesk_%S+"
+    cli.done "access grant ann viewer --only other"
+    local function as(words)
+      return select(3, cli.sessile(words, nil, "env SESSILE_TOKEN=" .. key))
+    end
+    assert.equal(0, as "list")
+    for _, user in ipairs { "ann", "anna" } do -- who may not is told nothing
+      assert.equal(7, as(("user erase %s --yes"):format(user)))
+    end
+    local root = cli.done "audit root":match "%x+"
+    local file = home .. "/receipt.json"
+    local out = cli.done("user erase ann --yes --receipt " .. file)
+    has(out, "1 consent, 1 grant, 1 access key, 0 locks")
+    has(out, "in the receipt, of event")
+    assert.equal(7, as "list")
+    expect.has_not(cli.done "access list", "key ")
+    local check = ("audit prove --check %s --root %s --store /nowhere"):format(file, root)
+    has(cli.done(check), "erase")
+    cli.write(file, (cli.read(file):gsub('"sessions":1', '"sessions":0')))
+    has(cli.fails(5, check), "says something else")
+  end)
+
+  it("take no consent without the words", function()
+    has(cli.fails(1, "consent give coder '' --user ann"), "words")
   end)
 
   it("withdraw a consent with all that is remembered, or only stop it", function()

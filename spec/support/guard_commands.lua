@@ -90,7 +90,7 @@ return {
     wrong = { "audit seal --store HOME/none", 3, "sessile new" },
   },
   ["audit prove"] = {
-    plain = { "audit prove --check HOME/proof", "signed" },
+    plain = { "audit prove --check HOME/proof", "vouches" },
     json = { "audit prove --check HOME/proof", "key", "event.operation" },
     wrong = { "audit prove 00-000/00000fff", 3, "audit tail --json" },
   },

@@ -14,6 +14,8 @@
 #include "support/keyed.h"
 #include "support/memories.h"
 #include "support/sessions.h"
+#include "sessile_access.h"
+#include "sessile_guard.h"
 #include "sessile_privacy.h"
 
 #include <stdarg.h>
@@ -31,6 +33,7 @@
 #include <unistd.h>
 
 static char *folder, root[600], pristine[600], key_file[600];
+static int completed_before;         /* erasures that were, before they were made again */
 static char *everything, *of_others; /* what was said; without KEYED_USER's */
 static faulty f;
 static os_table lazy; /* the real system, but for syncs: no power is cut here */
@@ -238,10 +241,32 @@ static void user_is_gone(void)
 
 static void with_a_session_of_the_new_epoch(void);
 
+/* What the user was given: a grant, an access key, a lock. */
+static void with_access(void)
+{
+    sessile_store *st = keyed_open(root, KEYED_OLD);
+    sessile_access_key_options k;
+    sessile_grant_options g;
+    sessile_error err;
+    char *key;
+    sessile_grant_options_init(&g);
+    sessile_access_key_options_init(&k);
+    g.user = k.user = sessile_text(KEYED_USER);
+    g.role = "viewer";
+    must(sessile_store_guard(st, NULL, &err), &err);
+    must(sessile_grant(st, &g, NULL, &err), &err);
+    must(sessile_access_key(st, &k, &key, &err), &err);
+    must(sessile_access_lock(st, k.user, sessile_text(NULL), sessile_text("left"), &err),
+         &err);
+    sessile_free(key);
+    sessile_store_close(st);
+}
+
 /* The user's sessions and memory, and what the agent keeps for all of one of them. */
 static void with_memories(void)
 {
     with_a_session_of_the_new_epoch();
+    with_access();
     sessile_store *st = keyed_open(root, KEYED_OLD);
     sessile_memory_from from = {.session = sessile_text("a"),
                                 .agent = sessile_text("main"),
@@ -265,14 +290,36 @@ static void with_memories(void)
     sessile_store_close(st);
 }
 
+static sessile_receipt last; /* of the erasure that was made last */
+
 static sessile_status erase(sessile_error *err)
 {
     sessile_store *st;
+    sessile_receipt *receipt = NULL;
     sessile_status status = keyed_try(&st, root, KEYED_OLD, NULL, err);
     if (!status)
-        status = sessile_user_erase(st, sessile_text(KEYED_USER), NULL, NULL, err);
+        status = sessile_user_erase(st, sessile_text(KEYED_USER), NULL, &receipt, err);
+    if (receipt)
+        last = *receipt;
+    sessile_free(receipt);
     sessile_store_close(st);
     return status;
+}
+
+/* Wherever the first one ended, the second one says what went in all; or that the first
+ * one was completed. */
+static void receipt_counts_both(void)
+{
+    const uint64_t counts[] = {last.sessions, last.memories, last.shared_entries,
+                               last.consents, last.grants,   last.access_keys,
+                               last.locks};
+    const uint64_t all[] = {3, 1, 1, 1, 1, 1, 1}, none[7] = {0};
+    if (memcmp(counts, last.before_ms ? none : all, sizeof counts))
+        fail_msg("%d sessions, %d memories, %d entries, %d consents, %d grants, %d keys, "
+                 "%d locks, before %d",
+                 (int)counts[0], (int)counts[1], (int)counts[2], (int)counts[3],
+                 (int)counts[4], (int)counts[5], (int)counts[6], last.before_ms != 0);
+    completed_before += last.before_ms != 0;
 }
 
 /* Those of others are there; each of the user's may be gone before the next one is. */
@@ -293,8 +340,12 @@ static void user_is_erased(void)
     sessile_memory_options options;
     sessile_memory *m;
     sessile_error err;
+    receipt_counts_both();
     must(sessile_user_erase(st, sessile_text(KEYED_USER), &o, &left, &err), &err);
-    assert_int_equal(left->sessions + left->memories + left->shared_entries, 0);
+    assert_int_equal(left->sessions + left->memories + left->shared_entries +
+                         left->grants + left->access_keys + left->locks,
+                     0);
+    assert_true(left->before_ms > 0);
     sessile_free(left);
     sessile_memory_options_init(&options);
     must(sessile_memory_open(&m, st, &options, &err), &err);

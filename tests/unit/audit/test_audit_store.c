@@ -278,6 +278,7 @@ static void a_proof_holds_by_itself(void **state)
              &err);
         assert_non_null(strstr(event.data, i % 2 ? "\"turn\"" : "\"create\""));
         assert_memory_equal(strstr(event.data, ids[i] + 7), ids[i] + 7, 8);
+        assert_string_equal(key, root);
     }
     for (size_t at = 0; at < proof.size;
          at++) { /* the last one, with each byte changed */

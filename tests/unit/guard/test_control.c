@@ -85,7 +85,7 @@ static sessile_status add_user(void *arg, const control_fact *fact, sessile_erro
     (void)err;
     assert_int_equal(fact->kind, CONTROL_LOCK);
     assert_true(json_is(json_get(fact->data, "reason"), "a test"));
-    if (user.type == JSON_NULL)
+    if (control_is_lost(user))
         buf_putc(out, '-');
     else
         assert_int_equal(header_get_name(out, user), 0);

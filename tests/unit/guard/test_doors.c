@@ -120,7 +120,9 @@ GIVES_BLOCK(purge, sessile_listed, sessile_purge(w->view, NULL, &out, &w->count,
 DOOR(purge_forgotten, uint64_t bytes;
      return sessile_purge_forgotten(w->view, sessile_text(NULL), 0, &w->u64, &bytes,
                                     ERR);)
-DOOR(consent, sessile_consent_options o = {.user = w->view->who->user, .given = 1};
+DOOR(consent, sessile_consent_options o = {.user = w->view->who->user,
+                                           .given = 1,
+                                           .text = sessile_text("yes")};
      return sessile_consent(w->view, &o, NULL, ERR);)
 GIVES_BLOCK(consents, sessile_consent_row,
             sessile_consents(w->view, sessile_text(NULL), &out, &w->count, ERR))

@@ -445,7 +445,7 @@ static void without_consent_nothing_is_written(void **state)
     sessile_memory_close(m);
     agents = memory_of(p->store, NULL);
     assert_refused(
-        sessile_memory_consent(agents, 1, text(NULL), text(NULL), text(NULL), &err),
+        sessile_memory_consent(agents, 1, text(NULL), text("yes"), text(NULL), &err),
         SESSILE_INVALID, &err, "no user");
     sessile_memory_close(agents);
 }

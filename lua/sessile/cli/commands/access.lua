@@ -108,11 +108,16 @@ commands["access list"] = {
     sessile access list      grants, keys and locks
     sessile access list ann  what is hers]],
   arguments = { { "who", "only of this user", "?", is = "user" } },
+  about = [[
+    Without the permission manage_access: the grants to you, and those on your sessions.]],
   run = function(app, args)
     local store = commands.store(app)
     local found, rows = {}, {}
-    for _, kind in ipairs { { "grants", grant_row }, { "access_keys", key_row },
-      { "locks", lock_row } } do
+    local kinds = { { "grants", grant_row } }
+    if store:can "manage_access" then
+      kinds[2], kinds[3] = { "access_keys", key_row }, { "locks", lock_row }
+    end
+    for _, kind in ipairs(kinds) do
       local name, row_of = kind[1], kind[2]
       found[name] = {}
       for _, one in ipairs(app.try(store[name](store))) do
@@ -123,8 +128,9 @@ commands["access list"] = {
       end
     end
     if app.json then
-      app:print_json { grants = app.array(found.grants), keys = app.array(found.access_keys),
-        locks = app.array(found.locks) }
+      app:print_json { grants = app.array(found.grants),
+        keys = found.access_keys and app.array(found.access_keys),
+        locks = found.locks and app.array(found.locks) }
     elseif #rows == 0 then
       app:note(("Nothing was given%s."):format(args.who and " to " .. hints.shown(args.who) or ""))
     else

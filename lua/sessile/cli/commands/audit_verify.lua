@@ -4,6 +4,7 @@
 -- Owns: where the root key and the anchors come from, and how they are written and read back.
 
 local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
 local progress = require "sessile.cli.progress"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
@@ -257,32 +258,56 @@ commands["audit seal"] = {
   end,
 }
 
+-- Compares a proof with the root key, and shows its event.
+local function check(app, args)
+  local event, key = sessile.audit_check(read(app, args.check))
+  if not event then
+    app.fail(key, "EDAMAGED", "It proves nothing. Make another: sessile audit prove EVENT")
+  end
+  local root = root_of(app, args)
+  if root and root ~= key then
+    app.fail(("the proof does not lead to this root key, but to %s"):format(key), "EDAMAGED",
+      "It is of another audit, or begins later. In the store: sessile audit verify --root KEY")
+  end
+  if app.json then
+    return app:print_json { key = key, is_root = root ~= nil, event = event }
+  end
+  app:out(root and "The event is in the audit that this root key vouches for.\n"
+    or "The event is in the audit that this key vouches for.\n")
+  for _, row in ipairs {
+    { "key", key }, { "event", tostring(event.operation or "") },
+    { "outcome", tostring(event.outcome or "") }, { "time", tostring(event.timestamp or "") },
+    { "details", event.details and json.line(event.details) or "" },
+  } do
+    app:out(("%-9s %s\n"):format(row[1], terminal.line(row[2])))
+  end
+  if not root then
+    app:flush()
+    app:note "Compare the key with the root key that you have: --root KEY"
+  end
+end
+
 commands["audit prove"] = {
-  summary = "make a proof that an event is in the audit, or check one",
-  usage = "audit prove EVENT | audit prove --check FILE",
+  summary = "make a proof that an event is in the audit, or check a proof or a receipt",
+  usage = "audit prove EVENT | audit prove --check FILE [--root KEY]",
   examples = [[
-    sessile audit prove 00-000/0000002a > proof.json  for somebody without the store
-    sessile audit prove --check proof.json            the event, and the key that signed it]],
+    sessile audit prove 00-000/0000002a > proof.json        for somebody without the store
+    sessile audit prove --check proof.json --root 1f0c…     the event, if that key vouches for it
+    sessile audit prove --check receipt.json --root r.key   a receipt of `sessile user erase`]],
   arguments = { { "event", "the id of an event, as `sessile audit tail --json` has it", "?" } },
-  options = { { "--check FILE", "check a proof; no store is opened" } },
+  options = { { "--check FILE", "check a proof, or a receipt; no store is opened" }, ROOT },
   about = [[
-    A proof shows one event, and nothing of others. The key is the root key, or one that
-    the audit has for that time.]],
+    A proof shows one event, and the seals that lead to it from the root key. Whoever checks
+    it needs the root key, from --root or $SESSILE_AUDIT_ROOT, and it has to come from
+    elsewhere: anybody can make an audit, and proofs, with a key of their own. Without a root
+    key, the key that vouches is printed, to be compared. A lane with more than 10000 seals,
+    or whose first logs were removed, gives proofs that begin later and have another key:
+    verify the audit itself.]],
   run = function(app, args)
     if (args.event ~= nil) == (args.check ~= nil) then
       return nil, "an event to be proven, or --check FILE", "EUSAGE"
     elseif args.check then
-      local event, key = sessile.audit_check(read(app, args.check))
-      if not event then
-        app.fail(key, "EDAMAGED", "It proves nothing. Make another: sessile audit prove EVENT")
-      end
-      if app.json then
-        return app:print_json { key = key, event = event }
-      end
-      app:out("The event is in the audit that this key signed.\n")
-      app:out(("%-9s %s\n%-9s %s\n"):format("key", key, "event", terminal.safe(
-        app.raw and require("sessile.cli.json").line(event) or "")))
-      return
+      return check(app, args)
     end
     app:out(app.try_or({ ESUSPENDED = "Seal it first: sessile audit seal",
       ENOTFOUND = "Their ids: sessile audit tail --json" },

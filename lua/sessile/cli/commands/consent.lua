@@ -22,10 +22,11 @@ commands["consent give"] = {
   usage = "consent give AGENT WORDS --user USER [--by NAME] [--scope TEXT]",
   examples = [[
     sessile consent give coder "yes, remember me" --user ann  in the user's words]],
-  arguments = { memories.agent, { "words", "the words in which the user consents" } },
+  arguments = { memories.agent, { "words", "the words that the user was shown and agreed to" } },
   options = { BY, { "--scope TEXT", "to what" } },
   about = [[
-    Nothing is written to a user's memory, or recalled from it, without a consent.]],
+    Nothing is written to a user's memory, or recalled from it, without a consent. The words
+    are kept, sealed with the user's secret: they show to what the user agreed.]],
   run = function(app, args)
     local user = user_of(app, "consent give")
     app.try(app:need_store(true):consent { agent = args.agent, user = user, text = args.words,

@@ -74,6 +74,9 @@ local function print_receipt(app, receipt, dry_run)
       terminal.plural(receipt.memories, "memory", "memories"), terminal.bytes(receipt.bytes)) },
     { "of memories for all", ("%d entries that came from these sessions"):format(
       receipt.shared_entries) },
+    { dry_run and "would end" or "ended", ("%s, %s, %s, %s"):format(
+      terminal.plural(receipt.consents, "consent"), terminal.plural(receipt.grants, "grant"),
+      terminal.plural(receipt.access_keys, "access key"), terminal.plural(receipt.locks, "lock")) },
     { "secret", not receipt.shredded and "none: this store is plain, nothing is shredded"
       or dry_run and "would be destroyed" or "destroyed: no copy of the logs opens" },
     { "not reached", ("%d sessions of others made from the user's, %d of no user"):format(
@@ -83,6 +86,15 @@ local function print_receipt(app, receipt, dry_run)
   if receipt.unreadable > 0 then
     rows[#rows + 1] = { "", ("%d logs that do not say whose they are: sessile check"):format(
       receipt.unreadable) }
+  end
+  if receipt.before then
+    table.insert(rows, 1, { "erased before", ("%s; nothing of the user came since"):format(
+      terminal.exact(receipt.before)) })
+  end
+  if not dry_run then
+    rows[#rows + 1] = { "proof", not receipt.event and "none: this store keeps no audit"
+      or receipt.json:find(',"proof":{', 1, true) and "in the receipt, of event " .. receipt.event
+      or "not sealed yet: sessile audit prove " .. receipt.event }
   end
   for _, row in ipairs(rows) do
     app:out(("%-20s %s\n"):format(row[1], row[2]))
@@ -99,12 +111,15 @@ commands["user erase"] = {
   options = { { "--dry-run", "only say what would be removed" },
     { "--receipt FILE", "write the receipt into this file" }, ask.option },
   about = [[
-    Destroys the user's secret, then removes the logs. Afterwards nothing opens them, in
-    backups of the logs neither. What a hold keeps is refused before anything is removed.
-    After an interruption, run it again. The receipt does not name the user.]],
+    Destroys the user's secret, removes the logs, and ends grants, access keys and locks.
+    Afterwards nothing opens the logs, in backups neither. What a hold keeps is refused
+    before anything is removed. After an interruption, run it again: the receipt counts all
+    of it. The receipt does not name the user. Where the store has an audit, the receipt
+    has a proof for whoever has the root key: sessile audit prove --check FILE --root KEY]],
   run = function(app, args)
     local store = app:need_store()
-    local steps = { EDENIED = "See what is held: sessile hold list",
+    local steps = { ENOTFOUND = "See whose sessions there are: sessile list --all --json",
+      EDENIED = "See what is held: sessile hold list",
       EIO = "Run it again: it is harmless.", EBUSY = "Run it again." }
     if not args.dry_run then
       ask.must(app, args, ("Erase %s, for ever"):format(hints.shown(args.whose)))
