@@ -1,5 +1,7 @@
 /*
  * test_attempts.c: how often a source may try credentials, and what a refusal holds up.
+ *
+ * Own stores: WHY it watches system calls.
  */
 #include "support/views.h"
 
