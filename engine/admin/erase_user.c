@@ -61,7 +61,7 @@ static void look_at_header(erasure *e, const place *at, int *own)
     header h;
 
     header_init(&h, &e->st->alloc);
-    if (!log_read_header(e->st, at->folder, at->name, &h, &ignored)) {
+    if (!header_peek(e->st, at->folder, at->name, &h, &ignored)) {
         if (!e->secret[0] && is_user(e, &h.user))
             *own = 1;
         else if (h.kind == NAMES_SESSION) {

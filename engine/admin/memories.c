@@ -12,24 +12,6 @@ int folder_has_memories(const char *folder)
     return size > end && strcmp(folder + size - end, MEMORY_FOLDER) == 0;
 }
 
-sessile_status log_read_header(store_core *st, const char *folder, const char *name,
-                               header *h, sessile_error *err)
-{
-    sessile_status status;
-    entry read;
-    buf text;
-
-    buf_init(&text, &st->alloc);
-    status = log_peek(&st->backend, st->keys, folder, name, session_read_depth(st),
-                      st->config.timeout_ms, &text, &st->alloc, err);
-    if (!status)
-        status = entry_read(&read, text.data, text.size, err);
-    if (!status)
-        status = header_read(h, &read, err);
-    buf_wipe(&text);
-    return status;
-}
-
 static sessile_status open_at(memory_core **out, store_core *st, const place *at,
                               sessile_error *err)
 {
@@ -38,7 +20,7 @@ static sessile_status open_at(memory_core **out, store_core *st, const place *at
     header h;
 
     header_init(&h, &st->alloc);
-    status = log_read_header(st, at->folder, at->name, &h, err);
+    status = header_peek(st, at->folder, at->name, &h, err);
     if (!status) {
         o.agent = (sessile_slice){h.agent.data, h.agent.size};
         o.user = (sessile_slice){h.user.data, h.user.size};

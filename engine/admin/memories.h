@@ -14,10 +14,6 @@ typedef sessile_status (*memory_visit)(void *arg, memory_core *m, sessile_error 
 sessile_status memories_each(store_core *st, sessile_slice user, memory_visit visit,
                              void *arg, uint64_t *closed, sessile_error *err);
 
-/* Who a log belongs to, as its header says; h is valid after header_init(). NOTFOUND,
- * SEALED, DAMAGED and other errors: it does not open. */
-sessile_status log_read_header(store_core *st, const char *folder, const char *name,
-                               header *h, sessile_error *err);
 int folder_has_memories(const char *folder);
 
 #endif

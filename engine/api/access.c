@@ -51,6 +51,7 @@ sessile_status sessile_grant(sessile_store *store, const sessile_grant_options *
     GUARD_SAY(call_.names.user = options->user);
     GUARD_SAY(call_.names.id = options->session);
     GUARD_TEXT("role", sessile_text(options->role));
+    GUARD_COUNT;
     GUARD_INTENT;
     return GUARD_LEAVE(access_grant_make(who, core, options, id, err));
 }
@@ -68,6 +69,7 @@ sessile_status sessile_grant_end(sessile_store *store, sessile_id id, sessile_er
     API_USE(store);
     API_ACCESS(grant_end, store);
     GUARD_NUMBER("grant", id);
+    GUARD_COUNT;
     GUARD_INTENT;
     return GUARD_LEAVE(access_grant_end(who, id, err));
 }
@@ -92,6 +94,7 @@ sessile_status sessile_access_key(sessile_store *store,
     API_TEXTS(options->agents, options->agent_count);
     API_ACCESS(access_key, store);
     GUARD_SAY(call_.names.user = options->user);
+    GUARD_COUNT;
     GUARD_INTENT;
     return GUARD_LEAVE(access_key_make(who, core, options, key, err));
 }
@@ -148,6 +151,7 @@ sessile_status sessile_access_unlock(sessile_store *store, sessile_slice user,
     API_ACCESS(access_unlock, store);
     GUARD_SAY(call_.names.user = user);
     GUARD_TEXT("access_key", key);
+    GUARD_COUNT;
     GUARD_INTENT;
     return GUARD_LEAVE(access_lock_end(who, user, key, err));
 }

@@ -42,6 +42,8 @@ void sessile_credential_init(sessile_credential *credential)
         API_TEXT((c)->user);                      \
         API_TEXT((c)->actor);                     \
         API_TEXT((c)->session);                   \
+        API_TEXT((c)->agent);                     \
+        API_TEXT((c)->owner);                     \
         API_TEXT((c)->key);                       \
         API_TEXT((c)->token);                     \
         API_TEXT((c)->source);                    \
@@ -58,13 +60,13 @@ sessile_status sessile_store_as(sessile_store **out, sessile_store *store,
     return guard_view(out, store, credential, err);
 }
 
-sessile_status sessile_store_renew(sessile_store *view,
+sessile_status sessile_store_renew(sessile_store *view, sessile_store *by,
                                    const sessile_credential *credential,
                                    sessile_error *err)
 {
     API_USE(view);
     API_CREDENTIAL(credential);
-    return guard_renew(view, credential, err);
+    return guard_renew(view, by, credential, err);
 }
 
 sessile_status sessile_store_revoke(sessile_store *view, sessile_error *err)

@@ -30,7 +30,7 @@ sessile_status sessile_consent(sessile_store *store,
     API_TEXT(options->scope);
     GUARD_ENTER(consent, store);
     sessile_consent_options own = *options;
-    const sessile_memory_options which = {.agent = own.agent, .user = own.user};
+    sessile_memory_options which = {.agent = own.agent, .user = own.user};
     GUARD_REFUSE_IF(GUARD_WHO, guard_own_memory(&call_, core, &which, err));
     GUARD_REFUSE_IF(GUARD_WHO, guard_may_consent(GUARD_WHO, own.user, err));
     GUARD_INTENT;

@@ -62,6 +62,23 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
     GUARD_MADE_SESSION(out, status);
 }
 
+/* Opens what is there, if it is what was shared with the caller. */
+static sessile_status open_there(guard_call *call, session_core **out, store_core *store,
+                                 const sessile_session_options *options,
+                                 sessile_error *err)
+{
+    sessile_status status = session_open(out, store, options, err);
+
+    if (status || !call->who)
+        return status;
+    status = guard_check_made(call, *out, err);
+    if (status) {
+        (void)session_close(*out, NULL);
+        *out = NULL;
+    }
+    return status;
+}
+
 sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                               const sessile_session_options *options, sessile_error *err)
 {
@@ -72,7 +89,7 @@ sessile_status sessile_resume(sessile_session **out, sessile_store *store,
     GUARD_ENTER(resume, store);
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
     GUARD_MAKE(out, &core->alloc);
-    status = session_open(GUARD_INTO(out), core, options, err);
+    status = open_there(&call_, GUARD_INTO(out), core, options, err);
     GUARD_MADE_SESSION(out, status);
 }
 
@@ -83,7 +100,7 @@ static sessile_status open_counted(guard_call *call, session_core **out,
                                    const sessile_session_options *options,
                                    sessile_error *err)
 {
-    sessile_status status = session_open(out, store, options, err);
+    sessile_status status = open_there(call, out, store, options, err);
 
     if (status != SESSILE_NOTFOUND) {
         call->event_of = OP_resume;

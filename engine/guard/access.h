@@ -1,9 +1,10 @@
 /*
  * access.h: the grants, access keys and locks in force: a fold over the control log.
  *
- *   access.c        the fold, and what it says of a principal
- *   access_facts.c  grants, keys and locks: made, ended, listed
- *   credential.c    who somebody is, by a credential
+ *   access_fold.c    the fold
+ *   access.c         what it says of a principal
+ *   access_grants.c  grants: made, ended, listed; access_keys.c: keys and locks
+ *   credential.c     who somebody is, by a credential
  *
  * The fold is made again when the control log has changed, which is looked at once a
  * second at most. A principal keeps the version of the fold that it was last compared
@@ -16,13 +17,15 @@
 
 #include "guard/control.h"
 #include "guard/principal.h"
+#include "session/header.h"
 #include "sessile_access.h"
 #include "vault/access_key.h"
 
 typedef struct access_grant {
     sessile_grant_row is; /* slices of the fold's texts */
     permissions may;
-    int all; /* the role has scope all */
+    int all;                 /* the role has scope all */
+    char made[HEADER_NONCE]; /* of a session: which one of its names (session/header.h) */
 } access_grant;
 
 typedef struct access_key {
@@ -64,12 +67,16 @@ sessile_status access_refuse(sessile_error *err);
 /* 1: there are grants on names, which may give p more. */
 int access_is_narrow(const principal *p);
 
+/* 1: there are grants on the session of these names that p is given. */
+int access_is_shared(const principal *p, const guard_names *names);
+
 /*
  * What the grants on these names give p beside what it may everywhere: those with agents,
- * those on this session. sees: the names are p's own. *until_ms (0: none): when the first
- * of them ends.
+ * those on this session. made: what tells it from another session of these names
+ * (session/header.h); NULL: there is none, or nobody shared it. sees: the names are p's
+ * own. *until_ms (0: none): when the first of them ends.
  */
-permissions access_on(principal *p, const guard_names *names, int sees,
+permissions access_on(principal *p, const guard_names *names, const char *made, int sees,
                       int64_t *until_ms);
 
 /* Locks the mutex, and makes the fold as new as the control log. After OK the caller

@@ -107,17 +107,19 @@ static void tell_lost(const principal *p, limiter *l)
 }
 
 static sessile_status take(principal *p, limit_rule rule, const guard_names *names,
-                           _Atomic uint64_t *kept, sessile_error *err)
+                           _Atomic uint64_t *kept, limit_taken *taken, sessile_error *err)
 {
     limiter *l = p->guard->limiter;
     sessile_status status;
     uint64_t who;
 
+    if (taken)
+        *taken = (limit_taken){0};
     if (!l || rule == LIMIT_NONE || (p->may & PERMISSION_HOST))
         return SESSILE_OK;
     who = limit_rule_per(rule) == LIMIT_PER_SESSION ? object_number(p, l, names, kept)
                                                     : user_number(p, l);
-    status = limit_take(l, rule, who, err);
+    status = limit_take(l, rule, who, taken, err);
     tell_lost(p, l);
     return status;
 }
@@ -125,12 +127,25 @@ static sessile_status take(principal *p, limit_rule rule, const guard_names *nam
 sessile_status guard_take(principal *p, limit_rule rule, const guard_names *names,
                           sessile_error *err)
 {
-    return take(p, rule, names, NULL, err);
+    return take(p, rule, names, NULL, NULL, err);
 }
 
 sessile_status guard_count(guard_call *call, sessile_error *err)
 {
-    return take(call->who, guard_rows[call->op].limit, &call->names, call->counted, err);
+    const guard_row *row = &guard_rows[call->op];
+    limiter *l = call->who->guard->limiter;
+    limit_taken taken;
+    sessile_status status =
+        take(call->who, row->limit, &call->names, call->counted, &taken, err);
+
+    if (status || row->limit == LIMIT_SESSION_CREATION ||
+        !(row->need & PERMISSION(CREATE_SESSION)))
+        return status;
+    /* a session that is made of another one is one more of its maker */
+    status = take(call->who, LIMIT_SESSION_CREATION, &call->names, NULL, NULL, err);
+    if (status && l)
+        limit_return(l, &taken);
+    return status;
 }
 
 /* ------------------------------------------------------------------ details */

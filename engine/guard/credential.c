@@ -13,39 +13,52 @@
 #include "base/text.h"
 #include "session/store_handle.h"
 
-/* Counts a failure of that source, and writes an event with the reason: a word of ours,
- * never a part of the credential. */
-static sessile_status refuse(const accepted *a, const sessile_credential *c,
-                             const char *reason, sessile_error *err)
+static void end_fold(accepted *a)
+{
+    if (a->is_begun)
+        access_end(a->guard->access);
+    a->is_begun = 0;
+}
+
+/* What a source tries is counted before it is looked at, and taken back when it is right:
+ * who tries a hundred at the same time gets no more answers than who tries one by one.
+ * LIMIT: too many of that source were refused. */
+static sessile_status count_attempt(accepted *a, const sessile_credential *c,
+                                    sessile_error *err)
+{
+    limiter *l = a->guard->limiter;
+
+    if (!l || !c->source.size || (!c->key.data && !c->token.data))
+        return SESSILE_OK;
+    return limit_take(l, LIMIT_FAILURES, limiter_who(l, &c->source, 1), &a->attempt, err);
+}
+
+/* Writes an event with the reason: a word of ours, never a part of the credential. The
+ * fold is let go first, since a disk may take its time and each view wants the fold. */
+static sessile_status refuse(accepted *a, const sessile_credential *c, const char *reason,
+                             sessile_error *err)
 {
     const guard *g = a->guard;
     audit_event e;
+    buf user;
 
-    if (g->limiter && c->source.size)
-        (void)limit_take(g->limiter, LIMIT_FAILURES,
-                         limiter_who(g->limiter, &c->source, 1), NULL);
+    buf_init(&user, &g->alloc); /* of a credential that is right, but for a lock */
+    buf_put(&user, a->about.user.data, a->about.user.size);
+    end_fold(a);
+    a->attempt = (limit_taken){0}; /* it stays counted */
     audit_event_init(&e);
     e.operation.name = slice_of("authenticate");
     e.who.method = slice_of(a->about.method ? a->about.method : "host");
     e.who.key = a->about.key;
-    e.who.user = a->about.user; /* of a credential that is right, but for a lock */
+    e.who.user = (sessile_slice){user.data, user.failed ? 0 : user.size};
     e.outcome.is = AUDIT_FAILURE;
     e.outcome.status = SESSILE_DENIED;
     e.outcome.rule = slice_of(reason);
     e.from.source = c->source;
     if (g->audit)
         (void)audit_write(g->audit, AUDIT_WRITE, &e, NULL, NULL);
+    buf_deinit(&user);
     return access_refuse(err);
-}
-
-/* LIMIT: too many credentials of that source were refused. */
-static sessile_status look_at_failures(const guard *g, const sessile_credential *c,
-                                       sessile_error *err)
-{
-    if (!g->limiter || !c->source.size || (!c->key.data && !c->token.data))
-        return SESSILE_OK;
-    return limit_look(g->limiter, LIMIT_FAILURES, limiter_who(g->limiter, &c->source, 1),
-                      err);
 }
 
 /* ------------------------------------------------------------------ what is given */
@@ -129,7 +142,6 @@ static const char *take_key(accepted *a, const store_core *st,
     if (k->is.device.size && (k->is.device.size != c->device.size ||
                               memcmp(k->is.device.data, c->device.data, c->device.size)))
         return "device";
-    a->about.key = k->is.id;
     a->about.user = k->is.user;
     a->about.roles = k->is.roles;
     a->about.role_count = k->is.role_count;
@@ -169,12 +181,45 @@ static sessile_status take_token(accepted *a, const sessile_credential *c,
     return SESSILE_OK;
 }
 
+static int is_pattern(sessile_slice agent)
+{
+    return agent.size && agent.data[agent.size - 1] == '*';
+}
+
+/* It is of one session, and so of one agent. */
+static sessile_status take_session(accepted *a, const sessile_credential *c,
+                                   sessile_error *err)
+{
+    principal_about *about = &a->about;
+
+    if (!c->session.size)
+        return c->agent.size || c->owner.data
+                   ? fail(err, SESSILE_INVALID,
+                          "an agent and an owner are those of one session: name it")
+                   : SESSILE_OK;
+    a->agent = c->agent.size ? c->agent : slice_of(a->guard->store->agent);
+    if (!c->agent.size && about->agent_count == 1 && !is_pattern(about->agents[0]))
+        a->agent = about->agents[0];
+    if (is_pattern(c->agent))
+        return fail(err, SESSILE_INVALID, "a session is of one agent: give its name");
+    if (about->agent_count && !names_match(about->agents, about->agent_count, a->agent))
+        return fail(err, SESSILE_INVALID,
+                    "the agent of the session is not one that this credential is for: "
+                    "name its agent");
+    about->session = c->session;
+    about->owner = c->owner.data ? c->owner : about->user;
+    about->agents = &a->agent;
+    about->agent_count = 1;
+    return SESSILE_OK;
+}
+
 /* ------------------------------------------------------------------ life */
 
 void credential_close(accepted *a)
 {
-    if (a->is_begun)
-        access_end(a->guard->access);
+    end_fold(a);
+    if (a->guard->limiter)
+        limit_return(a->guard->limiter, &a->attempt);
     if (a->claims)
         jws_release(a->guard->verifier, a->claims);
     mem_free(&a->guard->alloc, a->roles, a->role_count * sizeof *a->roles);
@@ -205,7 +250,7 @@ sessile_status credential_open(accepted *out, guard *g, const sessile_credential
     memset(out, 0, sizeof *out);
     out->guard = g;
     if (!status)
-        status = look_at_failures(g, c, err);
+        status = count_attempt(out, c, err);
     if (status)
         return status;
     if (c->token.data)
@@ -222,9 +267,10 @@ sessile_status credential_open(accepted *out, guard *g, const sessile_credential
         why = "locked";
     if (!status && why)
         status = refuse(out, c, why, err);
+    if (!status)
+        status = take_session(out, c, err);
     about->source = c->source;
     about->device = c->device;
-    about->session = c->session;
     if (c->expires_ms && (!about->expires_ms || c->expires_ms < about->expires_ms))
         about->expires_ms = c->expires_ms;
     if (status)

@@ -13,14 +13,17 @@ typedef struct accepted {
     const jws_claims *claims; /* of a token */
     sessile_slice *roles;     /* of the host's word */
     size_t role_count;
-    int is_begun; /* access_begin() */
+    sessile_slice agent; /* of the one session */
+    int is_begun;        /* access_begin() */
+    limit_taken attempt; /* which was not refused */
 } accepted;
 
 /*
  * Judges a credential. After OK call credential_close(); about borrows from it.
  *
  * DENIED: always with the same sentence; the audit has the reason. Or the control log is
- * not to be trusted. INVALID: not one of user, key and token; a store without tokens.
+ * not to be trusted. INVALID: not one of user, key and token; a store without tokens; a
+ * session whose agent is not among the agents.
  */
 sessile_status credential_open(accepted *out, guard *g, const sessile_credential *c,
                                sessile_error *err);

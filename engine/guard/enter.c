@@ -135,6 +135,25 @@ static sessile_status refuse_foreign(sessile_error *err)
     return fail(err, SESSILE_DENIED, "this is not yours, or there is no such session");
 }
 
+static sessile_status refuse_shared(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED,
+                "what an agent keeps for all users is written with a role of scope all: "
+                "write to the user's own memory");
+}
+
+static sessile_status check_whole(const principal *p, sessile_error *err)
+{
+    if (!p->all)
+        return fail(err, SESSILE_DENIED,
+                    "this concerns all users of the store: it needs a role of scope all");
+    return principal_is_whole(p)
+               ? SESSILE_OK
+               : fail(err, SESSILE_DENIED,
+                      "this concerns the whole store, and this view is of some agents or "
+                      "one session");
+}
+
 /* What a call needs now. A step of what only reads needs what its beginning needed; a run
  * that writes ends under the permissions that it began with. */
 static permissions needed(const guard_call *call)
@@ -156,7 +175,7 @@ static int sees_still(const principal *p, const guard_names *of)
     if (!names.id.size && !names.user.size)
         return principal_sees_agent(p, names.agent);
     if (!names.id.size)
-        names.id = p->session;
+        names.id = principal_session(p);
     return principal_sees(p, &names);
 }
 
@@ -207,20 +226,13 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
                     "sessile_store_as()");
     if (missing)
         return refuse_first(missing, err);
-    if (o->of_all && !p->all)
-        return fail(err, SESSILE_DENIED,
-                    "this concerns all users of the store: it needs a role of scope all");
-    if (o->of_all && !principal_is_whole(p))
-        return fail(
-            err, SESSILE_DENIED,
-            "this concerns the whole store, and this view is of some agents or one "
-            "session");
+    status = o->of_all ? check_whole(p, err) : SESSILE_OK;
+    if (status)
+        return status;
     if (!(is_step && guard_changes(call->begun)) && !sees_still(p, call->own))
         return refuse_foreign(err);
     if (call->shared && !p->all && (o->need & PERMISSION(WRITE_MEMORY)))
-        return fail(err, SESSILE_DENIED,
-                    "what an agent keeps for all users is written with a role of scope "
-                    "all: write to the user's own memory");
+        return refuse_shared(err);
     return check_recorded(call, err);
 }
 
@@ -229,13 +241,27 @@ static sessile_slice own_agent(const store_core *store)
     return (sessile_slice){store->agent, strlen(store->agent)};
 }
 
+/* What tells the session of these names from another one that was made under them: a
+ * grant is on that one alone. NULL: nobody shared it with p, or there is none. */
+static const char *made_of(const principal *p, const guard_names *names,
+                           char nonce[HEADER_NONCE])
+{
+    const session_names of = {names->id, names->agent, names->user, NAMES_SESSION};
+
+    if (!access_is_shared(p, names) || names_made(p->guard->store, &of, nonce, NULL))
+        return NULL;
+    return nonce;
+}
+
 /* What grants on these names add. sees: they are p's own. */
 static sessile_status take_granted(guard_call *call, const guard_names *names, int sees,
                                    sessile_error *err)
 {
     principal *p = call->who;
+    char nonce[HEADER_NONCE];
+    const char *made = made_of(p, names, nonce);
     int64_t until_ms;
-    permissions more = access_on(p, names, sees, &until_ms), missing;
+    permissions more = access_on(p, names, made, sees, &until_ms), missing;
 
     missing = (sees ? call->missing : guard_rows[call->op].need) & ~more;
     if (!sees && !more)
@@ -244,7 +270,7 @@ static sessile_status take_granted(guard_call *call, const guard_names *names, i
         return refuse_first(missing, err);
     if (sees && !(more & ~p->may))
         return SESSILE_OK;
-    if (principal_make_granted(&call->granted, p, names, sees, more, until_ms, err))
+    if (principal_make_granted(&call->granted, p, names, sees, made, more, until_ms, err))
         return SESSILE_NOMEM;
     if (!principal_sees(call->granted, names)) { /* p is narrowed to others */
         principal_release(call->granted);
@@ -253,6 +279,15 @@ static sessile_status take_granted(guard_call *call, const guard_names *names, i
     }
     call->who = call->granted;
     return SESSILE_OK;
+}
+
+sessile_status guard_check_made(guard_call *call, const session_core *s,
+                                sessile_error *err)
+{
+    const principal *p = call->granted;
+
+    return !p || !p->made[0] || !strcmp(p->made, s->header.nonce) ? SESSILE_OK
+                                                                  : refuse_foreign(err);
 }
 
 sessile_status guard_own_names(guard_call *call, const store_core *store,
@@ -289,16 +324,70 @@ sessile_status guard_made_names(guard_call *call, const session_core *from,
 }
 
 sessile_status guard_own_memory(guard_call *call, const store_core *store,
-                                const sessile_memory_options *options, sessile_error *err)
+                                sessile_memory_options *options, sessile_error *err)
 {
     const principal *p = call->who;
     sessile_slice agent = options->agent.size ? options->agent : own_agent(store);
-    guard_names names = {agent, options->user, p->session};
+    guard_names names = {agent, options->user, principal_session(p)};
     int sees =
         options->user.size ? principal_sees(p, &names) : principal_sees_agent(p, agent);
 
     call->names = (guard_names){agent, options->user, {NULL, 0}};
+    if (!(p->may & PERMISSION(WRITE_MEMORY)) || (!options->user.size && !p->all))
+        options->must_exist = 1; /* who may not write to it makes none */
     return sees ? SESSILE_OK : refuse_foreign(err);
+}
+
+/* 1: a permission for what concerns the whole store, and for nothing else. */
+static int is_of_store(permissions need)
+{
+    int of_all = 0;
+
+    for (int i = 0; i < OP_COUNT; i++)
+        if (guard_rows[i].need & need) {
+            if (!guard_rows[i].of_all)
+                return 0;
+            of_all = 1;
+        }
+    return of_all;
+}
+
+sessile_status guard_allows(principal *p, const store_core *store,
+                            sessile_permission permission, guard_names *names,
+                            sessile_error *err)
+{
+    const permissions need = PERMISSION_OF(permission);
+    const permissions of_memory = PERMISSION(READ_MEMORY) | PERMISSION(WRITE_MEMORY);
+    sessile_session_options o = {
+        .agent = names->agent, .user = names->user, .id = names->id};
+    guard_call call = {.who = p};
+    sessile_status status = access_accept(p, err);
+
+    if (!status && is_of_store(need))
+        status = check_whole(p, err);
+    if (status)
+        return status;
+    guard_begin(&call, OP_may);
+    call.names = *names;
+    call.missing = need & ~p->may;
+    if (need & of_memory && !o.id.size) { /* which no grant on names gives */
+        sessile_memory_options m = {.agent = o.agent, .user = o.user};
+        if (!m.user.data && !p->all)
+            m.user = p->user;
+        status = call.missing ? refuse_first(call.missing, err)
+                              : guard_own_memory(&call, store, &m, err);
+        if (!status && need & PERMISSION(WRITE_MEMORY) && !m.user.size && !p->all)
+            status = refuse_shared(err);
+    } else {
+        if (!o.id.size)
+            o.id = principal_session(p);
+        status = guard_own_names(&call, store, &o, err);
+        if (!status && !(call.who->may & need))
+            status = refuse_first(need, err);
+    }
+    *names = (guard_names){call.names.agent, call.names.user, names->id};
+    principal_release(call.granted);
+    return status;
 }
 
 sessile_status guard_own_user(const principal *p, sessile_slice *user, sessile_error *err)

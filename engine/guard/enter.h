@@ -103,9 +103,12 @@ sessile_status guard_own_names(guard_call *call, const store_core *store,
 sessile_status guard_made_names(guard_call *call, const session_core *from,
                                 const sessile_session_options *options,
                                 sessile_error *err);
-sessile_status guard_own_memory(guard_call *call, const store_core *store,
-                                const sessile_memory_options *options,
+/* DENIED: a session was shared, and the one that was opened is another of its name. */
+sessile_status guard_check_made(guard_call *call, const session_core *s,
                                 sessile_error *err);
+/* … and a memory that the caller may not write to must be there. */
+sessile_status guard_own_memory(guard_call *call, const store_core *store,
+                                sessile_memory_options *options, sessile_error *err);
 sessile_status guard_own_list(guard_call *call, const store_core *store,
                               sessile_list_options *options, sessile_error *err);
 /* A call about all that there is of a user: an empty name becomes the caller's own. */
@@ -127,6 +130,12 @@ int guard_gives_memory(const principal *p, const sessile_memory *memory, int wri
 int guard_creates(const principal *p);
 /* LIMIT: it was called too often. */
 sessile_status guard_count(guard_call *call, sessile_error *err);
+/* DENIED: a call that needs this permission would be refused to p. names: of a session;
+ * without an id, of a memory, or of the session that the view is narrowed to; those that
+ * are left out become p's own. */
+sessile_status guard_allows(principal *p, const store_core *store,
+                            sessile_permission permission, guard_names *names,
+                            sessile_error *err);
 /* DENIED: whoever has another handle, of these names, may not use it (any more). NULL:
  * its store has no guard. */
 sessile_status guard_also(principal *who, const guard_names *names,

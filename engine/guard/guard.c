@@ -238,20 +238,38 @@ static sessile_status check_expiry(const principal *p, int64_t expires_ms,
     return SESSILE_OK;
 }
 
+/* The session of that principal, whose names are those that p knows. */
+static void keep_session(const principal *p, sessile_credential *c)
+{
+    if (c->session.size && !slice_same(c->session, p->session))
+        return;
+    c->session = p->session;
+    if (!c->agent.size)
+        c->agent = p->agents[0];
+    if (!c->owner.data)
+        c->owner = p->owner;
+}
+
 /* *told: 1: the audit has the refusal already. */
 static sessile_status make_view(principal **out, const sessile_store *store,
                                 const sessile_credential *credential, int *told,
                                 sessile_error *err)
 {
+    sessile_credential own = *credential;
+    const principal *narrow = store->who;
     accepted by;
     sessile_status status;
 
+    while (narrow->parent && !narrow->session.size)
+        narrow = narrow->parent;
+    if (own.session.size && narrow->session.size)
+        keep_session(narrow, &own);
     status = access_accept(store->who, err);
     if (!status)
         status = check_expiry(store->who, credential->expires_ms, err);
     if (status)
         return status;
-    status = credential_open(&by, store->who->guard, credential, err);
+    status = credential_open(&by, store->who->guard, &own, err);
     *told = status != SESSILE_OK;
     if (status)
         return status;
@@ -317,9 +335,11 @@ static sessile_status renew(principal *p, const principal_about *about,
         return fail(err, SESSILE_INVALID,
                     "the new credential is of another kind, or another key: make a view "
                     "with it");
-    if (!narrows)
+    if (!narrows || !slice_same(p->session, about->session) ||
+        !slice_same(p->owner, about->owner))
         return fail(err, SESSILE_INVALID,
-                    "the new credential is for other agents: make a view with it");
+                    "the new credential is for other agents, or another session: make a "
+                    "view with it");
     status = principal_roles(&p->guard->roles, about, &may, &all, err);
     if (status)
         return status;
@@ -332,19 +352,35 @@ static sessile_status renew(principal *p, const principal_about *about,
     return SESSILE_OK;
 }
 
-sessile_status guard_renew(sessile_store *view, const sessile_credential *credential,
-                           sessile_error *err)
+/* A word is that of who made the view. A key or a token speaks for itself. */
+static sessile_status check_word(const sessile_store *view, const sessile_store *by,
+                                 sessile_error *err)
 {
-    const sessile_error none = {0};
+    if (!by || by->who != view->who->parent)
+        return fail(err, SESSILE_DENIED,
+                    "a view does not renew itself: it needs a newer key or token, or the "
+                    "word of the handle that it was made through");
+    return access_accept(by->who, err);
+}
+
+sessile_status guard_renew(sessile_store *view, const sessile_store *by,
+                           const sessile_credential *credential, sessile_error *err)
+{
     sessile_credential own = *credential;
-    accepted by;
+    int by_word = !own.key.data && !own.token.data, told = 0;
+    sessile_error why = {0};
+    accepted accepted;
     sessile_status status = check_view(view, err);
 
     if (!status)
-        status = check_expiry(view->who, credential->expires_ms, err);
+        status = check_expiry(view->who, own.expires_ms, err);
     if (status)
         return status;
-    if (!own.key.data && !own.token.data && !own.os) { /* the host's word: the same one */
+    if (!principal_stands(view->who))
+        status = access_refuse(&why);
+    if (!status && by_word)
+        status = check_word(view, by, &why);
+    if (by_word && !own.os) { /* the same one */
         own.user = own.user.size ? own.user : view->who->user;
         own.actor = own.actor.size ? own.actor : view->who->actor;
         if (!own.agent_count) {
@@ -352,13 +388,20 @@ sessile_status guard_renew(sessile_store *view, const sessile_credential *creden
             own.agent_count = view->who->agent_count;
         }
     }
-    status = credential_open(&by, view->who->guard, &own, err);
-    if (status)
-        return status;
-    status = renew(view->who, &by.about, err);
-    credential_close(&by);
-    if (!status)
-        guard_view_event(view->who, OP_store_renew, &none);
+    if (view->who->session.size)
+        keep_session(view->who, &own);
+    if (!status) {
+        status = credential_open(&accepted, view->who->guard, &own, &why);
+        told = status != SESSILE_OK;
+        if (!status) {
+            status = renew(view->who, &accepted.about, &why);
+            credential_close(&accepted);
+        }
+    }
+    if (!told)
+        guard_view_event(view->who, OP_store_renew, &why);
+    if (status && err)
+        *err = why;
     return status;
 }
 
@@ -399,21 +442,7 @@ sessile_status guard_who(const sessile_store *store, sessile_principal *out,
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names)
 {
-    principal *p = view->who;
-    guard_call call = {.who = p};
-    sessile_session_options own = *names;
-    int can;
+    guard_names of = {names->agent, names->user, names->id};
 
-    if (!p)
-        return 1;
-    if (access_accept(p, NULL))
-        return 0;
-    if (!own.id.size) /* a memory, which a view of one session has as well */
-        own.id = p->session;
-    guard_begin(&call, OP_can);
-    call.missing = PERMISSION_OF(permission) & ~p->may;
-    can = !guard_own_names(&call, view->core, &own, NULL) &&
-          (call.who->may & PERMISSION_OF(permission));
-    principal_release(call.granted);
-    return can;
+    return !view->who || !guard_allows(view->who, view->core, permission, &of, NULL);
 }

@@ -37,8 +37,8 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
                          sessile_error *err);
 sessile_status guard_view(sessile_store **out, sessile_store *store,
                           const sessile_credential *credential, sessile_error *err);
-sessile_status guard_renew(sessile_store *view, const sessile_credential *credential,
-                           sessile_error *err);
+sessile_status guard_renew(sessile_store *view, const sessile_store *by,
+                           const sessile_credential *credential, sessile_error *err);
 sessile_status guard_revoke(sessile_store *view, sessile_error *err);
 sessile_status guard_who(const sessile_store *store, sessile_principal *out,
                          sessile_error *err);

@@ -30,30 +30,6 @@ static sessile_status read_name(char out[NAME_MOST + 6], sessile_slice name,
     return SESSILE_OK;
 }
 
-static sessile_status check(const sessile_store *view, const sessile_operation *o,
-                            guard_names *names, sessile_error *err)
-{
-    principal *p = view->who;
-    const permissions need = PERMISSION_OF(o->permission);
-    sessile_session_options options = {.agent = o->agent, .user = o->user, .id = o->id};
-    guard_call call = {.who = p};
-
-    *names = (guard_names){o->agent, o->user, o->id};
-    sessile_status status = access_accept(p, err);
-    if (status)
-        return status;
-    if (!options.id.size) /* a memory, which a view of one session has as well */
-        options.id = p->session;
-    guard_begin(&call, OP_may);
-    call.missing = need & ~p->may;
-    status = guard_own_names(&call, view->core, &options, err);
-    *names = call.names;
-    names->id = o->id;
-    int may = (call.who->may & need) != 0;
-    principal_release(call.granted);
-    return status || may ? status : guard_refuse(o->permission, err);
-}
-
 static limit_rule rule_of(const char *name)
 {
     int rule = LIMIT_NONE;
@@ -69,7 +45,7 @@ sessile_status guard_may(sessile_store *view, const sessile_operation *o,
     char name[NAME_MOST + 6];
     limit_rule rule = rule_of(o->limit);
     sessile_error why = {0}, unwritten;
-    guard_names names;
+    guard_names names = {o->agent, o->user, o->id};
     audit_event e;
     sessile_status status = read_name(name, o->name, err);
 
@@ -77,7 +53,7 @@ sessile_status guard_may(sessile_store *view, const sessile_operation *o,
         status = fail(err, SESSILE_INVALID, "there is no rate limit \"%.40s\"", o->limit);
     if (status || !view->who)
         return status;
-    status = check(view, o, &names, &why);
+    status = guard_allows(view->who, view->core, o->permission, &names, &why);
     if (!status)
         status = guard_take(view->who, rule, &names, &why);
     audit_event_init(&e);

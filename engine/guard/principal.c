@@ -3,6 +3,7 @@
 
 #include "guard/guard.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -80,10 +81,10 @@ static int copy_list(principal *p, const sessile_slice *from, size_t count,
 /* Copies what is known into one block. 0, or -1: no memory. */
 static int copy_texts(principal *p, const principal_about *c)
 {
-    sessile_slice *texts[] = {&p->user, &p->actor,  &p->session, &p->owner,
-                              &p->key,  &p->source, &p->device};
-    const sessile_slice from[] = {c->user, c->actor,  c->session, c->owner,
-                                  c->key,  c->source, c->device};
+    sessile_slice *texts[] = {&p->user, &p->actor, &p->session, &p->owner,
+                              &p->on,   &p->key,   &p->source,  &p->device};
+    const sessile_slice from[] = {c->user, c->actor, c->session, c->owner,
+                                  c->on,   c->key,   c->source,  c->device};
     enum { TEXTS = sizeof texts / sizeof *texts };
     size_t size = 0;
     char *at;
@@ -210,29 +211,31 @@ sessile_status principal_make(principal **out, principal *parent,
 
 sessile_status principal_make_granted(principal **out, principal *p,
                                       const guard_names *names, int is_own,
-                                      permissions may, int64_t until_ms,
+                                      const char *made, permissions may, int64_t until_ms,
                                       sessile_error *err)
 {
     const principal_about about = {.user = p->user,
                                    .actor = p->actor,
                                    .session = is_own ? p->session : names->id,
                                    .owner = names->user,
+                                   .on = names->id,
                                    .key = p->key,
                                    .source = p->source,
                                    .device = p->device,
                                    .agents = &names->agent,
                                    .agent_count = 1,
                                    .is_by_key = p->is_by_key};
-    principal *made = new_child(p, &about);
+    principal *granted = new_child(p, &about);
 
-    if (!made)
+    if (!granted)
         return fail_nomem(err);
-    made->is_granted = 1;
-    made->is_own = is_own;
-    made->may = (is_own ? (permissions)p->may : 0) | may;
-    made->all = is_own && p->all;
-    made->until_ms = until_ms;
-    *out = made;
+    granted->is_granted = 1;
+    granted->is_own = is_own;
+    granted->may = (is_own ? (permissions)p->may : 0) | may;
+    granted->all = is_own && p->all;
+    granted->until_ms = until_ms;
+    snprintf(granted->made, sizeof granted->made, "%s", made ? made : "");
+    *out = granted;
     return SESSILE_OK;
 }
 
@@ -290,6 +293,24 @@ int principal_sees_agent(const principal *p, sessile_slice agent)
     return 1;
 }
 
+sessile_slice principal_session(const principal *p)
+{
+    while (p->parent && !p->session.size)
+        p = p->parent;
+    return p->session;
+}
+
+int principal_reaches(const principal *p, const guard_names *names)
+{
+    if (!principal_sees_agent(p, names->agent))
+        return 0;
+    for (; p; p = p->parent)
+        if (p->session.size &&
+            (!slice_same(p->session, names->id) || !slice_same(p->owner, names->user)))
+            return 0;
+    return 1;
+}
+
 /* Who may impersonate sees other users through the views that it makes, not itself. */
 static int sees_user(const principal *p, const principal *by, sessile_slice user)
 {
@@ -297,28 +318,15 @@ static int sees_user(const principal *p, const principal *by, sessile_slice user
            (p->user.size && slice_same(p->user, user));
 }
 
-/* The one session, or those of its own with that one agent. */
-static int granted_sees(const principal *by, const guard_names *names)
-{
-    if (!slice_same(by->agents[0], names->agent) ||
-        !principal_sees_agent(by->parent, names->agent) ||
-        !(slice_same(by->owner, names->user) || (by->is_own && by->all)))
-        return 0;
-    for (const principal *p = by; p; p = p->parent)
-        if (p->session.size && !slice_same(p->session, names->id))
-            return 0;
-    return 1;
-}
-
 int principal_sees(const principal *by, const guard_names *names)
 {
-    if (by && by->is_granted)
-        return granted_sees(by, names);
-    if (!principal_sees_agent(by, names->agent))
+    if (by && !principal_reaches(by, names))
         return 0;
+    if (by && by->is_granted) /* the one session, or its own with that agent */
+        return slice_same(by->agents[0], names->agent) &&
+               (slice_same(by->owner, names->user) || (by->is_own && by->all));
     for (const principal *p = by; p; p = p->parent)
-        if (!sees_user(p, by, names->user) ||
-            (p->session.size && !slice_same(p->session, names->id)))
+        if (!sees_user(p, by, names->user))
             return 0;
     return 1;
 }

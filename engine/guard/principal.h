@@ -13,6 +13,7 @@
 #include "base/counted.h"
 #include "guard/enter.h"
 #include "guard/roles.h"
+#include "session/header.h"
 
 typedef struct guard guard;
 typedef struct access_fold access_fold;
@@ -38,11 +39,13 @@ struct principal {
     size_t agent_count;    /* 0: every agent */
     sessile_slice *roles;  /* as in its credential: also those that nobody defined */
     size_t role_count;
-    int is_by_key;  /* key is that of an access key */
-    int is_lenient; /* by a key or a token, which is not the host's word */
-    int is_granted; /* what grants give on names: agents[0], owner, session */
-    int is_own;     /* … which are its parent's own */
-    sessile_slice owner;
+    int is_by_key;              /* key is that of an access key */
+    int is_lenient;             /* by a key or a token, which is not the host's word */
+    sessile_slice owner;        /* whose session it is */
+    int is_granted;             /* what grants give on names: agents[0], owner, on */
+    int is_own;                 /* … which are its parent's own */
+    sessile_slice on;           /* the id of that session */
+    char made[HEADER_NONCE];    /* which one; "": grants on it give nothing */
     _Atomic uint64_t counted;   /* who is counted for its user; 0: not worked out */
     uint32_t number;            /* of the principals of this guard */
     _Atomic int64_t expires_ms; /* 0: never */
@@ -60,7 +63,7 @@ principal *principal_host(guard *g, const allocator *a);
 
 /* Who somebody is, and what they are given: a credential that was accepted. */
 typedef struct principal_about {
-    sessile_slice user, actor, session, owner, key, source, device;
+    sessile_slice user, actor, session, owner, on, key, source, device;
     const char *method; /* static; NULL: as the parent's */
     const sessile_slice *roles, *agents;
     size_t role_count, agent_count;
@@ -73,11 +76,12 @@ typedef struct principal_about {
  * the parent. DENIED: it is of another user; INVALID: there is no such role. */
 sessile_status principal_make(principal **out, principal *parent,
                               const principal_about *about, sessile_error *err);
-/* What grants give p on these names, until then (0: no end); is_own: they are its own. */
+/* What grants give p on these names, until then (0: no end); is_own: they are its own.
+ * made: as of access_on(). */
 struct guard_names;
 sessile_status principal_make_granted(principal **out, principal *p,
                                       const struct guard_names *names, int is_own,
-                                      permissions may, int64_t until_ms,
+                                      const char *made, permissions may, int64_t until_ms,
                                       sessile_error *err);
 /* The permissions of these roles, and their scope. INVALID, as of principal_make(). */
 sessile_status principal_roles(const roles *known, const principal_about *about,
@@ -95,6 +99,10 @@ int names_match(const sessile_slice *patterns, size_t count, sessile_slice name)
  * all names are. */
 int principal_sees(const principal *p, const guard_names *names);
 int principal_sees_agent(const principal *p, sessile_slice agent);
+/* The same, whoever's session it is. */
+int principal_reaches(const principal *p, const guard_names *names);
+/* The id of the one session that it, or a parent, is narrowed to; empty: none. */
+sessile_slice principal_session(const principal *p);
 /* 1: neither it nor a parent is of some agents or of one session alone. */
 int principal_is_whole(const principal *p);
 

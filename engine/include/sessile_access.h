@@ -10,6 +10,10 @@
  * exception: a user may share a session of its own. Nobody gives what they do not have:
  * a role with other permissions than one's own is DENIED.
  *
+ * The rule `grants` counts grants and their ends, access keys and unlocks of a view:
+ * LIMIT, with the rule and retry_ms. A text in a fact has at most as many bytes as an id,
+ * and a list 64 names: LIMIT without a rule.
+ *
  * All functions return UNSUPPORTED for a store that has no place for a control log, and
  * INVALID for one that has no guard; DAMAGED: the control log was damaged, see
  * `sessile check`; BUSY, FULL, IO, NOMEM.
@@ -29,7 +33,8 @@ extern "C" {
  * A role that is given to somebody, beside the roles of their credentials: everywhere
  * (session empty), with these agents, or on one session. On one session it is of no
  * matter whose it is: name agent, user and id to resume it. It is never listed, nor
- * found by a search; sessile_grants() lists what was shared.
+ * found by a search; sessile_grants() lists what was shared. When the session is removed
+ * for good, the grant gives nothing any more, also if another one is made of its names.
  */
 typedef struct sessile_grant_options {
     sessile_slice user;    /* who is given it */
@@ -47,7 +52,7 @@ typedef struct sessile_grant_options {
 SESSILE_API void sessile_grant_options_init(sessile_grant_options *options);
 
 /* Grants a role, durably. *id (may be NULL) names the grant. INVALID: the options; there
- * is no such role. DENIED: see above. */
+ * is no such role. NOTFOUND: there is no such session. DENIED, LIMIT: see above. */
 SESSILE_API sessile_status sessile_grant(sessile_store *store,
                                          const sessile_grant_options *options,
                                          sessile_id *id, sessile_error *err);
@@ -61,12 +66,13 @@ typedef struct sessile_grant_row {
     int64_t created_ms, until_ms; /* until_ms 0: no end */
 } sessile_grant_row;
 /* The grants in force, oldest first, in one block: sessile_free(). Without manage_access
- * those alone that are given to one, or on sessions of one's own. */
+ * those alone that are given to one, or on sessions of one's own; of these a view of some
+ * agents or of one session has those on its sessions. */
 SESSILE_API sessile_status sessile_grants(sessile_store *store, sessile_grant_row **rows,
                                           size_t *count, sessile_error *err);
 
 /* Ends a grant, durably. One may end what is on a session of one's own, too. NOTFOUND: no
- * such grant is in force, or it is not one's own. */
+ * such grant is in force, or it is not one's own. LIMIT. */
 SESSILE_API sessile_status sessile_grant_end(sessile_store *store, sessile_id id,
                                              sessile_error *err);
 
@@ -88,7 +94,7 @@ SESSILE_API void sessile_access_key_options_init(sessile_access_key_options *opt
 /*
  * Makes an access key, durably. *key is its text, `sesk_ID_SECRET_CHECK`, which nobody
  * can show again: the store keeps a hash. Free it with sessile_free(), which does not
- * wipe it. INVALID: a role that is not defined, an expiry in the past.
+ * wipe it. INVALID: a role that is not defined, an expiry in the past. LIMIT.
  */
 SESSILE_API sessile_status sessile_access_key(sessile_store *store,
                                               const sessile_access_key_options *options,
@@ -121,7 +127,7 @@ SESSILE_API sessile_status sessile_access_key_revoke(sessile_store *store,
 SESSILE_API sessile_status sessile_access_lock(sessile_store *store, sessile_slice user,
                                                sessile_slice key, sessile_slice reason,
                                                sessile_error *err);
-/* Ends a lock. NOTFOUND: there is none. */
+/* Ends a lock. NOTFOUND: there is none. LIMIT. */
 SESSILE_API sessile_status sessile_access_unlock(sessile_store *store, sessile_slice user,
                                                  sessile_slice key, sessile_error *err);
 

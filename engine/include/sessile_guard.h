@@ -90,6 +90,7 @@ typedef struct sessile_rate_limit {
  *   branch_operations   20/minute a session
  *   searches            60/minute a user
  *   exports             10/hour a user
+ *   grants              60/minute a user: grants, their ends, access keys, unlocks
  *   failures            10/minute a source of refused credentials
  *
  * A call over its limit returns LIMIT, and the error has the rule and retry_ms. A view
@@ -195,7 +196,7 @@ SESSILE_API sessile_status sessile_store_screen(sessile_screen_outcome **out,
  *                                defined give nothing
  *   os                           whom the system lets open the store: no user, role admin
  *
- * session and expires_ms narrow it.
+ * session and expires_ms narrow it: to one session, and the memory of its agent and user.
  */
 typedef struct sessile_credential {
     sessile_slice user;  /* whose sessions are its own; empty: nobody's, so that scope
@@ -208,6 +209,8 @@ typedef struct sessile_credential {
                                     none: every agent */
     size_t agent_count;
     sessile_slice session;    /* the id of the one session that it may use; empty: any */
+    sessile_slice agent;      /* its agent; empty: the one in agents, or the store's */
+    sessile_slice owner;      /* its user; NULL: the view's */
     int64_t expires_ms;       /* Unix time in milliseconds; 0: never */
     sessile_slice key, token; /* borrowed for the call */
     int os;
@@ -237,13 +240,21 @@ SESSILE_API sessile_status sessile_store_as(sessile_store **out, sessile_store *
                                             const sessile_credential *credential,
                                             sessile_error *err);
 
-/* Gives a view a newer credential of the same user and kind: calls that are DENIED
+/*
+ * Gives a view a newer credential of the same user and kind: calls that are DENIED
  * because it expired pass again, until the new one expires. The view goes on with the
- * permissions that both give. Without a key or token it is the host's word, and what it
- * leaves out stays. A view of another view stays bound by that one's. DENIED: the
- * credential is not accepted. INVALID: not a view, another kind of credential or another
- * access key, other agents, or a time in the past. */
-SESSILE_API sessile_status sessile_store_renew(sessile_store *view,
+ * permissions that both give, with the same agents and session.
+ *
+ * A view does not renew itself: who has it needs a newer key or token (by NULL). The
+ * host's word, and that of the system's user, is good with the handle that the view was
+ * made through (by); what it leaves out stays. A view of a view stays bound by that one's
+ * expiry in any case.
+ *
+ * DENIED: the credential is not accepted; the view was revoked; a word without `by`, or
+ * with another handle. INVALID: not a view, another kind of credential or another access
+ * key, other agents or another session, or a time in the past.
+ */
+SESSILE_API sessile_status sessile_store_renew(sessile_store *view, sessile_store *by,
                                                const sessile_credential *credential,
                                                sessile_error *err);
 
@@ -267,9 +278,14 @@ typedef struct sessile_principal {
 SESSILE_API sessile_status sessile_store_who(const sessile_store *store,
                                              sessile_principal *out, sessile_error *err);
 
-/* 1 if a view may use a permission on the session of these names now, 0 if not; agent
- * empty: the store's own; id empty: on the memory of agent and user. Nothing is counted
- * or looked up, so a session need not exist. A store without a guard: 1. */
+/*
+ * 1 if a view may use a permission on the session of these names now, 0 if not: whether a
+ * call that needs it would be DENIED. agent empty: the store's own; user NULL: one's own;
+ * id empty: the memory of agent and user (user "": the one that the agent keeps for all),
+ * or the session that the view is narrowed to. A permission for the whole store, such as
+ * manage_access, is asked whatever the names are. Nothing is counted, and nothing is
+ * looked up but a session that was shared. A store without a guard: 1.
+ */
 SESSILE_API int sessile_can(const sessile_store *view, sessile_permission permission,
                             sessile_slice agent, sessile_slice user, sessile_slice id);
 
@@ -281,10 +297,9 @@ SESSILE_API int sessile_can(const sessile_store *view, sessile_permission permis
 typedef struct sessile_operation {
     sessile_slice name; /* 1 to 63 bytes; events call it "host:NAME" */
     sessile_permission permission;
-    const char *limit; /* the rule that counts it, or NULL */
-    sessile_slice agent, user,
-        id;    /* of the session that it concerns, as of sessile_can() */
-    int reads; /* 1: it changes nothing, and is only counted */
+    const char *limit;             /* the rule that counts it, or NULL */
+    sessile_slice agent, user, id; /* of the session that it concerns: sessile_can() */
+    int reads;                     /* 1: it changes nothing, and is only counted */
 } sessile_operation;
 
 /*

@@ -95,9 +95,10 @@ typedef struct sessile_memory_options {
 SESSILE_API void sessile_memory_options_init(sessile_memory_options *options);
 
 /*
- * Opens the memory of an agent and a user, and creates it when it is not there. options
- * may be NULL. SEALED: the user was forgotten, or the key is another one. UNSUPPORTED:
- * the store is one over records. Other errors: as for sessile_resume().
+ * Opens the memory of an agent and a user, and creates it when it is not there. Through a
+ * view that may not write to it, it is not created: NOTFOUND. options may be NULL.
+ * SEALED: the user was forgotten, or the key is another one. UNSUPPORTED: the store is
+ * one over records. Other errors: as for sessile_resume().
  */
 SESSILE_API sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
                                                const sessile_memory_options *options,

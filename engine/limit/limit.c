@@ -39,6 +39,7 @@ static const struct rule {
     [LIMIT_BRANCH_OPERATIONS] = {"branch_operations", {20, MINUTE}, LIMIT_PER_SESSION, 0},
     [LIMIT_SEARCHES] = {"searches", {60, MINUTE}, LIMIT_PER_USER, 0},
     [LIMIT_EXPORTS] = {"exports", {10, HOUR}, LIMIT_PER_USER, 0},
+    [LIMIT_GRANTS] = {"grants", {60, MINUTE}, LIMIT_PER_USER, 1},
     [LIMIT_FAILURES] = {"failures", {10, MINUTE}, LIMIT_PER_SOURCE, 0},
 };
 
@@ -120,13 +121,11 @@ sessile_status limit_options_set(limit_options *options, const char *rule,
     return fail(err, SESSILE_NOTFOUND,
                 "there is no rate limit \"%.40s\": use session_creation, "
                 "checkpoint_writes, memory_reads, memory_writes, branch_operations, "
-                "searches, exports or failures",
+                "searches, exports, grants or failures",
                 rule ? rule : "");
 }
 
 /* ------------------------------------------------------------------ limiters */
-
-enum { PLACES_MOST = 3 };
 
 struct limiter {
     allocator alloc;
@@ -134,10 +133,10 @@ struct limiter {
     limit_rate rates[LIMIT_RULES];
     int deny;
     int count;
-    limit_place *places[PLACES_MOST]; /* the first is the handle's own */
-    pthread_mutex_t mutex;            /* all that follows, for changes */
-    atomic_int lost[PLACES_MOST];     /* it was away when it was last asked */
-    int untold;                       /* nobody has asked since one was lost */
+    limit_place *places[LIMIT_PLACES_MOST]; /* the first is the handle's own */
+    pthread_mutex_t mutex;                  /* all that follows, for changes */
+    atomic_int lost[LIMIT_PLACES_MOST];     /* it was away when it was last asked */
+    int untold;                             /* nobody has asked since one was lost */
     sessile_error why;
 };
 
@@ -257,50 +256,52 @@ static sessile_status refuse(limit_rule rule, limit_rate rate, uint32_t retry_ms
     return SESSILE_LIMIT;
 }
 
+void limit_return(limiter *l, const limit_taken *taken)
+{
+    for (int i = 0; i < l->count; i++) {
+        const limit_ask ask = {
+            .key = taken->key, .rate = taken->rate, .part = taken->parts[i]};
+        if (taken->counted[i])
+            l->places[i]->undo(l->places[i], &ask);
+    }
+}
+
 /* Asks each place. Those behind one that refuses are looked at, so that each of them
  * notices a clock that was set back when the caller does, not a window later. */
-static sessile_status count_call(limiter *l, limit_rule rule, uint64_t who, int look,
-                                 sessile_error *err)
+sessile_status limit_take(limiter *l, limit_rule rule, uint64_t who, limit_taken *taken,
+                          sessile_error *err)
 {
     const limit_rate rate = l->rates[rule];
-    limit_ask asks[PLACES_MOST];
-    limit_answer answers[PLACES_MOST];
     sessile_status status = SESSILE_OK;
-    int counted = 0; /* places that counted it, unless they refused it */
+    limit_taken own = {.key = key_of(rule, rate, who), .rate = rate};
     uint32_t retry_ms = 0;
+    if (taken)
+        *taken = (limit_taken){0};
     if (rate.count == 0)
         return SESSILE_OK;
     for (int i = 0; i < l->count; i++) {
         sessile_error why; /* of a place that is away */
-        asks[i] = (limit_ask){.key = key_of(rule, rate, who),
-                              .rate = rate,
-                              .look = look || status,
-                              .makes = rules[rule].makes};
-        counted = status ? counted : i;
-        answers[i] = l->places[i]->take(l->places[i], &asks[i], &why);
-        note(l, i, answers[i], &why);
-        if (answers[i] == LIMIT_FULL) {
-            retry_ms = asks[i].retry_ms > retry_ms ? asks[i].retry_ms : retry_ms;
+        limit_ask ask = {.key = own.key,
+                         .rate = rate,
+                         .look = status != SESSILE_OK,
+                         .makes = rules[rule].makes};
+        limit_answer answer = l->places[i]->take(l->places[i], &ask, &why);
+        note(l, i, answer, &why);
+        own.counted[i] = answer == LIMIT_COUNTED && !status;
+        own.parts[i] = ask.part;
+        if (answer == LIMIT_FULL) {
+            retry_ms = ask.retry_ms > retry_ms ? ask.retry_ms : retry_ms;
             status = SESSILE_LIMIT;
-        } else if (answers[i] == LIMIT_AWAY && l->deny && !status) {
+        } else if (answer == LIMIT_AWAY && l->deny && !status) {
             status = fail(err, SESSILE_LIMIT, "%s cannot be counted, and is refused: %s",
                           rules[rule].name, why.message);
         }
     }
-    for (int i = 0; status && !look && i < counted; i++)
-        if (answers[i] == LIMIT_COUNTED)
-            l->places[i]->undo(l->places[i], &asks[i]);
+    if (status)
+        limit_return(l, &own);
+    else if (taken)
+        *taken = own;
     return retry_ms ? refuse(rule, rate, retry_ms, err) : status;
-}
-
-sessile_status limit_take(limiter *l, limit_rule rule, uint64_t who, sessile_error *err)
-{
-    return count_call(l, rule, who, 0, err);
-}
-
-sessile_status limit_look(limiter *l, limit_rule rule, uint64_t who, sessile_error *err)
-{
-    return count_call(l, rule, who, 1, err);
 }
 
 int limiter_lost(limiter *l, sessile_error *why)

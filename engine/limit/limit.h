@@ -9,8 +9,8 @@
  *     limit_options_init(&options);
  *     limit_options_set(&options, "searches", sessile_text("100/minute"), err);
  *     limiter_open(&limiter, store, &options, err);
- *     who = limiter_who(limiter, parts, count);              // once for a user or
- * session status = limit_take(limiter, LIMIT_SEARCHES, who, err); // LIMIT: err->retry_ms
+ *     who = limiter_who(limiter, parts, count);              // once for a user
+ *     status = limit_take(limiter, LIMIT_SEARCHES, who, NULL, err); // LIMIT: retry_ms
  *
  * Where counts are kept. Every call is counted in the handle. It is also counted where
  * all who share the store see it: in `.limits` in the store's folder, or FILE.limits
@@ -36,6 +36,7 @@ typedef enum limit_rule {
     LIMIT_BRANCH_OPERATIONS,
     LIMIT_SEARCHES,
     LIMIT_EXPORTS,
+    LIMIT_GRANTS,
     LIMIT_FAILURES,
     LIMIT_RULES
 } limit_rule;
@@ -97,16 +98,28 @@ void limiter_close(limiter *l); /* NULL is ignored */
  * takes longer to work out than to be counted. Different parts have different numbers. */
 uint64_t limiter_who(const limiter *l, const sessile_slice *parts, size_t count);
 
+/* Where a call was counted, so that it can be taken back. */
+enum { LIMIT_PLACES_MOST = 3 };
+typedef struct limit_taken {
+    uint64_t key;
+    limit_rate rate;
+    int64_t parts[LIMIT_PLACES_MOST]; /* of the window of each place */
+    unsigned char counted[LIMIT_PLACES_MOST];
+} limit_taken;
+
 /*
  * Counts one call, if it has room. LIMIT: it has none; the error names the rule and says
  * in retry_ms when it can have room, at least 1; or, with `deny`, it cannot be counted,
  * and retry_ms is 0. No other error: what cannot be counted in one place is counted in
  * the others.
+ *
+ * *taken (may be NULL) is for limit_return().
  */
-sessile_status limit_take(limiter *l, limit_rule rule, uint64_t who, sessile_error *err);
-/* The same, and counts nothing: for failures, which are looked at before a credential is
- * and counted when it was refused. */
-sessile_status limit_look(limiter *l, limit_rule rule, uint64_t who, sessile_error *err);
+sessile_status limit_take(limiter *l, limit_rule rule, uint64_t who, limit_taken *taken,
+                          sessile_error *err);
+/* The call was not one of those that are limited: it is not counted any more. Between the
+ * two it was, so that any number of callers at the same time never pass more than N. */
+void limit_return(limiter *l, const limit_taken *taken);
 
 /* 1: since this was last asked, a shared place was lost that calls should have been
  * counted in; *why says which, and what went wrong. Told once, until it was there again.

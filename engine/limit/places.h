@@ -20,7 +20,9 @@ typedef enum limit_answer {
 typedef struct limit_place limit_place;
 struct limit_place {
     limit_answer (*take)(limit_place *self, limit_ask *ask, sessile_error *why);
-    /* Takes back what was counted. NULL: of a place that is always asked last. */
+    /* Takes back what was counted, in ask->part. If it fails, one more is counted. A
+     * server, which does not say the part, takes the oldest count that there is: so there
+     * are still never more than N calls in any period. */
     void (*undo)(limit_place *self, const limit_ask *ask);
     void (*free)(limit_place *self);
 };

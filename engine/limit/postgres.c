@@ -21,6 +21,14 @@ static limit_answer postgres_take(limit_place *self, limit_ask *ask, sessile_err
     return ask->retry_ms ? LIMIT_FULL : LIMIT_COUNTED;
 }
 
+static void postgres_undo(limit_place *self, const limit_ask *ask)
+{
+    limit_ask back = *ask;
+    sessile_error why;
+    back.look = LIMIT_BACK;
+    (void)postgres_take(self, &back, &why);
+}
+
 static void postgres_free(limit_place *self)
 {
     postgres_place *p = (postgres_place *)self;
@@ -35,7 +43,7 @@ sessile_status limit_postgres_open(limit_place **out, const store *backend,
     postgres_place *p = mem_zalloc(a, sizeof *p);
     if (!p)
         return fail_nomem(err);
-    p->place = (limit_place){postgres_take, NULL, postgres_free};
+    p->place = (limit_place){postgres_take, postgres_undo, postgres_free};
     p->alloc = *a;
     p->backend = *backend;
     *out = &p->place;

@@ -59,10 +59,10 @@ typedef struct redis_place {
     sessile_error why;
 } redis_place;
 
-/* KEYS: the window. ARGV: count, period in milliseconds, 1 to count nothing. Returns 0,
- * or when there may be room, in milliseconds. */
+/* KEYS: the window. ARGV: count, period in milliseconds, 1 to count nothing, 2 to take
+ * one back. Returns 0, or when there may be room, in milliseconds. */
 static const char script[] =
-    "local most, period, look = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'\n"
+    "local most, period, look = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]\n"
     "local format = '>I8' .. string.rep('H', 33)\n"
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
@@ -80,7 +80,10 @@ static const char script[] =
     "  c[33] = sum\n"
     "end\n"
     "local room = sum < most\n"
-    "if room and not look then c[33] = c[33] + 1 end\n"
+    "if room and look == '0' then c[33] = c[33] + 1 end\n"
+    "for i = 1, look == '2' and 33 or 0 do\n"
+    "  if c[i] > 0 then c[i] = c[i] - 1; break end\n"
+    "end\n"
     "redis.call('SET', KEYS[1], struct.pack(format, part, unpack(c)), 'PX',"
     " math.ceil(period * 33 / 32))\n"
     "if room then return 0 end\n"
@@ -239,8 +242,15 @@ static redisReply *run_script(redis_place *p, const limit_ask *a)
     snprintf(key, sizeof key, "sessile:limit:%016llx", (unsigned long long)a->key);
     snprintf(most, sizeof most, "%u", (unsigned)a->rate.count);
     snprintf(period, sizeof period, "%u", (unsigned)a->rate.period_ms);
-    const char *words[] = {"EVALSHA",          p->hash, "1", key, most, period,
-                           a->look ? "1" : "0"};
+    const char *words[] = {"EVALSHA",
+                           p->hash,
+                           "1",
+                           key,
+                           most,
+                           period,
+                           a->look == LIMIT_BACK ? "2"
+                           : a->look             ? "1"
+                                                 : "0"};
     redisReply *reply = NULL;
     if (p->hash[0]) {
         reply = ask(p, words, 7);
@@ -281,6 +291,14 @@ static limit_answer redis_take(limit_place *self, limit_ask *a, sessile_error *w
     }
     pthread_mutex_unlock(&p->mutex);
     return answer;
+}
+
+static void redis_undo(limit_place *self, const limit_ask *a)
+{
+    limit_ask back = *a;
+    sessile_error why;
+    back.look = LIMIT_BACK;
+    (void)redis_take(self, &back, &why);
 }
 
 static void redis_free(limit_place *self)
@@ -324,7 +342,7 @@ sessile_status limit_redis_open(limit_place **out, const char *url, const os_tab
     redis_place *p = mem_zalloc(a, sizeof *p);
     if (!p)
         return fail_nomem(err);
-    p->place = (limit_place){redis_take, NULL, redis_free};
+    p->place = (limit_place){redis_take, redis_undo, redis_free};
     p->os = os;
     p->alloc = *a;
     p->failed_ms = -1;

@@ -24,7 +24,7 @@
 
 #include "limit/limit.h"
 
-enum { LIMIT_PARTS = 33, LIMIT_BUCKET = 8 };
+enum { LIMIT_PARTS = 33, LIMIT_BUCKET = 8, LIMIT_BACK = 2 };
 
 /* The window of one key; all zero: of nobody. */
 typedef struct limit_record {
@@ -49,7 +49,7 @@ typedef struct limit_time {
 typedef struct limit_ask {
     uint64_t key;
     limit_rate rate;
-    int look;          /* count nothing */
+    int look;          /* 1: count nothing. LIMIT_BACK, for a server: take one back */
     int makes;         /* it may make the store's folder: so may its count */
     int64_t part;      /* out: in which part it was counted */
     uint32_t retry_ms; /* out: when there may be room, at least 1; 0: it has room */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/handle.h"
 
 static sessile_status name_fits(sessile_slice name, const char *what, uint32_t limit,
                                 sessile_error *err)
@@ -348,4 +349,38 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
         ttl = 0;
     h->ttl_ms = (int64_t)ttl;
     return SESSILE_OK;
+}
+
+sessile_status header_peek(store_core *st, const char *folder, const char *name,
+                           header *h, sessile_error *err)
+{
+    sessile_status status;
+    entry read;
+    buf text;
+
+    buf_init(&text, &st->alloc);
+    status = log_peek(&st->backend, st->keys, folder, name, session_read_depth(st),
+                      st->config.timeout_ms, &text, &st->alloc, err);
+    if (!status)
+        status = entry_read(&read, text.data, text.size, err);
+    if (!status)
+        status = header_read(h, &read, err);
+    buf_wipe(&text);
+    return status;
+}
+
+sessile_status names_made(store_core *st, const session_names *names,
+                          char nonce[HEADER_NONCE], sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_status status;
+    header h;
+
+    names_place(st, names, folder, name);
+    header_init(&h, &st->alloc);
+    status = header_peek(st, folder, name, &h, err);
+    if (!status)
+        memcpy(nonce, h.nonce, HEADER_NONCE);
+    header_deinit(&h);
+    return status;
 }

@@ -98,5 +98,13 @@ void header_init(header *h, const allocator *a);
 void header_deinit(header *h);
 /* DAMAGED: e is no header. NOMEM. */
 sessile_status header_read(header *h, const entry *e, sessile_error *err);
+/* Reads the header of a log, and nothing else of it. h: after header_init(). NOTFOUND;
+ * DAMAGED, SEALED, BUSY, IO, NOMEM. */
+sessile_status header_peek(store_core *st, const char *folder, const char *name,
+                           header *h, sessile_error *err);
+/* The nonce of the session of these names, as its header has it now. Errors of
+ * header_peek(). */
+sessile_status names_made(store_core *st, const session_names *names,
+                          char nonce[HEADER_NONCE], sessile_error *err);
 
 #endif

@@ -173,7 +173,8 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
 #define CREDENTIAL(...) BINDING_FIELD(sessile_credential, __VA_ARGS__)
 static const struct binding_field credential_fields[] = BINDING_FIELDS(
     CREDENTIAL("user", SLICE, user), CREDENTIAL("actor", SLICE, actor),
-    CREDENTIAL("session", SLICE, session), CREDENTIAL("expires", INTEGER, expires_ms),
+    CREDENTIAL("session", SLICE, session), CREDENTIAL("agent", SLICE, agent),
+    CREDENTIAL("owner", SLICE, owner), CREDENTIAL("expires", INTEGER, expires_ms),
     CREDENTIAL("key", SLICE, key), CREDENTIAL("token", SLICE, token),
     CREDENTIAL("os", BOOLEAN, os), CREDENTIAL("source", SLICE, source),
     CREDENTIAL("device", SLICE, device));
@@ -189,8 +190,8 @@ static void read_credential(lua_State *L, sessile_credential *out)
     out->agents = binding_field_texts(L, 2, "agents", 1, &out->agent_count);
 }
 
-/* store:as({user, actor, roles, agents, session, expires, key, token, os, source,
- * device}) -> store; nil, message, code */
+/* store:as({user, actor, roles, agents, session, agent, owner, expires, key, token, os,
+ * source, device}) -> store; nil, message, code */
 int binding_store_as(lua_State *L, struct binding_store *store)
 {
     sessile_credential credential;
@@ -209,13 +210,21 @@ int binding_store_as(lua_State *L, struct binding_store *store)
     return 1;
 }
 
-/* store:renew(credential) -> true; nil, message, code */
+/* store:renew(credential, by) -> true; nil, message, code */
 int binding_store_renew(lua_State *L, struct binding_store *store)
 {
+    struct binding_store *by = NULL;
     sessile_credential credential;
     sessile_error err;
-    read_credential(L, &credential);
-    return binding_done(L, sessile_store_renew(store->handle, &credential, &err), &err);
+    if (!lua_isnoneornil(L, 3)) {
+        by = binding_store_live(L, 3);
+        if (!by)
+            return 3;
+    }
+    read_credential(L, &credential); /* the caller has the store */
+    return binding_done(
+        L, sessile_store_renew(store->handle, by ? by->handle : NULL, &credential, &err),
+        &err);
 }
 
 /* store:revoke() -> true; nil, message, code */

@@ -21,14 +21,15 @@ local token_options = options.shape("store:guard: token", {
 local limit_options = options.shape("store:guard: limits", {
   session_creation = "string", checkpoint_writes = "string", memory_reads = "string",
   memory_writes = "string", branch_operations = "string", searches = "string",
-  exports = "string", failures = "string", shared = "string", deny = "boolean",
+  exports = "string", grants = "string", failures = "string", shared = "string", deny = "boolean",
 })
 local audit_options = options.shape("store:guard: audit",
   { store = "table", sync = "boolean", reads = "boolean", closed = "boolean" })
 local role_options = { all = "boolean" }
 local credential_options = options.shape("store:as", {
   user = "string", actor = "string", roles = "string|strings", agents = "string|strings",
-  session = "string", expires = "count", key = "string", token = "string", os = "boolean",
+  session = "string", agent = "string", owner = "string", expires = "count", key = "string",
+  token = "string", os = "boolean",
   source = "string", device = "string",
 })
 
@@ -134,13 +135,15 @@ function guard.methods:as(given)
   return guard.view(self, handle)
 end
 
---- Lets a view live on: until a time, in ms since 1970 (0: without an end), or with a newer
---- credential of the same user. nil, message, code.
-function guard.methods:renew(given)
-  if type(given) == "number" then
-    given = { expires = given }
+--- Lets a view live on. view:renew(credential): with a newer key or token of the same user.
+--- store:renew(view, credential): by the word of the store that made it, until a time in ms since
+--- 1970 (0: without an end). EDENIED: a view without either. nil, message, code.
+function guard.methods:renew(given, word)
+  if type(given) == "table" and given._core then
+    return given._core:renew(credential_of(type(word) == "number" and { expires = word } or word),
+      self._core)
   end
-  return self._core:renew(credential_of(given))
+  return self._core:renew(credential_of(type(given) == "number" and { expires = given } or given))
 end
 
 --- Ends what a view, and its views, may: each later call is EDENIED. nil, message, code.

@@ -1547,6 +1547,8 @@ function Store:undelete(which, opts) end
 ---@field roles? string|string[] of a view of a view: nil keeps what that may
 ---@field agents? string|string[] names, or beginnings of names that end with `*`; nil: every agent
 ---@field session? string the only session that it may use
+---@field agent? string the agent of that session; nil: the one in `agents`, or the store's
+---@field owner? string the user of that session; nil: the view's
 ---@field expires? integer ms since 1970; nil: never
 ---@field key? string an access key, instead of user, roles and agents
 ---@field token? string a JWT, instead of these
@@ -1576,6 +1578,7 @@ function Store:undelete(which, opts) end
 ---@field branch_operations? string a session; "20/minute"
 ---@field searches? string a user; "60/minute"
 ---@field exports? string a user; "10/hour"
+---@field grants? string a user: grants, their ends, access keys, unlocks; "60/minute"
 ---@field failures? string a source of refused credentials; "10/minute"
 ---@field shared? string the URL of a Redis server that all nodes count in
 ---@field deny? boolean refuse what cannot be counted there
@@ -1642,13 +1645,15 @@ function Store:screen(item) end
 ---@return string? code
 function Store:as(credential) end
 
----Lets a view live on: until a time in ms since 1970 (0: without an end), or with a newer
----credential of the same user; it goes on with what both give.
----@param with integer|sessile.Credential
+---Lets a view live on, with what both credentials give: view:renew(credential), with a newer key or
+---token of the same user; or store:renew(view, with), by the word of the store that made the view,
+---until a time in ms since 1970 (0: without an end). EDENIED: a view without either.
+---@param view sessile.Store|sessile.Credential|integer
+---@param with? integer|sessile.Credential
 ---@return true? done
 ---@return string? message
 ---@return string? code
-function Store:renew(with) end
+function Store:renew(view, with) end
 
 ---@class sessile.Grant
 ---@field id? string

@@ -9,7 +9,7 @@ local profiles = {}
 local rates = {
   session_creation = "10/minute", checkpoint_writes = "100/minute", memory_reads = "1000/minute",
   memory_writes = "100/minute", branch_operations = "20/minute", searches = "60/minute",
-  exports = "10/hour", failures = "10/minute",
+  exports = "10/hour", grants = "60/minute", failures = "10/minute",
 }
 
 local closed = { deny = true }

@@ -66,7 +66,9 @@ describe("the roles of a view", function()
     it(("let a %s do what it may, and nothing else"):format(role), function()
       local store, view = guarded()
       finally(function() store:close() end)
-      say(assert(view { user = "ann", roles = "editor" }:session "a"))
+      local editor = view { user = "ann", roles = "editor" }
+      say(assert(editor:session "a"))
+      assert(editor:memory { user = "ann" }):close() -- which a viewer could not make
       local of_ann = view { user = "ann", roles = role }
       for _, row in ipairs(matrix) do
         local s = assert(of_ann:resume { id = "a", user = "ann" })

@@ -93,6 +93,57 @@ describe("a view", function()
     assert(desk:access_key { user = "zoe", roles = { helpdesk } })
   end)
 
+  it("keeps nothing of a shared session that was removed and made again", function()
+    local ann, bob = view { user = "ann", roles = "editor" }, view { user = "bob" }
+    assert(ann:grant { user = "bob", role = "viewer", session = "plans" })
+    assert(bob:resume { id = "plans", user = "ann" }):close()
+    assert(store:delete { id = "plans", user = "ann" })
+    assert(ann:create { id = "plans" }):close()
+    expect.refused("EDENIED", bob:resume { id = "plans", user = "ann" })
+    assert.is_false(bob:can("view_session", { id = "plans", user = "ann" }))
+    expect.refused("EDENIED", bob:may("look", { permission = "view_session", id = "plans",
+      user = "ann" }))
+  end)
+
+  it("of one session is not that of another agent by the same id", function()
+    local ann = view { user = "ann", roles = "editor" }
+    assert(ann:create { id = "plans", agent = "coder" }):close()
+    local one = view { user = "ann", roles = "editor", session = "plans" }
+    assert(one:resume "plans"):close()
+    expect.refused("EDENIED", one:resume { id = "plans", agent = "coder" })
+    local other = view { user = "ann", roles = "editor", session = "plans", agent = "coder" }
+    assert(other:resume { id = "plans", agent = "coder" }):close()
+    expect.refused("EDENIED", other:resume "plans")
+  end)
+
+  it("of some agents ends no grant of another part of its user", function()
+    local ann = view { user = "ann", roles = "editor" }
+    local id = assert(ann:grant { user = "bob", role = "viewer", session = "plans" })
+    local narrow = assert(ann:as { user = "ann", agents = "helper" })
+    finally(function() narrow:close() end)
+    assert.same({}, narrow:grants())
+    expect.refused("ENOTFOUND", narrow:ungrant(id))
+    assert.equal(1, #ann:grants())
+  end)
+
+  it("does not let itself live longer", function()
+    local helper = assert(store:as { user = "ann", roles = "editor",
+      expires = os.time() * 1000 + 60000 })
+    finally(function() helper:close() end)
+    expect.refused("EDENIED", helper:renew(0))
+    expect.refused("EDENIED", helper:renew { user = "ann" })
+    expect.refused("EDENIED", helper:renew { os = true })
+    assert(store:renew(helper, 0))
+    assert(helper:revoke())
+    expect.refused("EDENIED", store:renew(helper, 0))
+  end)
+
+  it("of a viewer makes no memory by opening it", function()
+    local viewer = view { user = "ann", roles = "viewer" }
+    expect.refused("ENOTFOUND", viewer:memory { user = "ann" })
+    expect.refused("ENOTFOUND", store:memory { user = "ann", must_exist = true })
+  end)
+
   it("cannot damage the audit by what it writes into it", function()
     local ann = attacks.user(store, "ann")
     finally(function() ann:close() end)

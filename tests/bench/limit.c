@@ -44,7 +44,7 @@ static double timed_calls(limiter *l, const uint64_t who[CALLERS], int n)
     sessile_error err;
     double t = now_us();
     for (int i = 0; i < n; i++)
-        must(limit_take(l, LIMIT_SEARCHES, who[next++ % CALLERS], &err), &err);
+        must(limit_take(l, LIMIT_SEARCHES, who[next++ % CALLERS], NULL, &err), &err);
     return (now_us() - t) / n;
 }
 

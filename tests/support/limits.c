@@ -104,7 +104,7 @@ uint64_t limit_somebody(const limiter *l, const char *name)
 int limit_let(limiter *l, uint64_t who, int64_t *retry_ms)
 {
     sessile_error err = {0};
-    sessile_status status = limit_take(l, LIMIT_SEARCHES, who, &err);
+    sessile_status status = limit_take(l, LIMIT_SEARCHES, who, NULL, &err);
     if (retry_ms)
         *retry_ms = err.retry_ms;
     if (status == SESSILE_OK) {
@@ -157,7 +157,7 @@ static pid_t start(const char *url, const char *rate, const char *shared, int de
     uint64_t who = limit_somebody(l, "ann");
     for (;;) {
         int64_t before = limit_now_us();
-        if (limit_take(l, LIMIT_SEARCHES, who, NULL) == SESSILE_OK) {
+        if (limit_take(l, LIMIT_SEARCHES, who, NULL, NULL) == SESSILE_OK) {
             limit_call call = {before, limit_now_us()};
             if (write(to, &call, sizeof call) != sizeof call)
                 _exit(1);

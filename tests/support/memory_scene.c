@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,33 @@ memory_result memory_asked(memory_scene *sc, const char *format, ...)
     snprintf(answer, sizeof answer, "{\"asks\":%s}", asks);
     script.remember = answer;
     return memory_remembered(sc, &script, &options);
+}
+
+const char *memory_writes(sessile_id id)
+{
+    static char answer[400];
+    snprintf(answer, sizeof answer,
+             "{\"asks\":[" MEMORY_WRITE("\"value\":\"prefers tea\",\"from\":\"%08" PRIx32
+                                        "\"") "]}",
+             id);
+    return answer;
+}
+
+memory_result memory_heard(memory_scene *sc, memory_script *script)
+{
+    sessile_memory_run_options options = memory_options(sc);
+    return memory_remembered(sc, script, &options);
+}
+
+memory_result memory_recalled(memory_scene *sc, memory_script *script)
+{
+    sessile_memory_run_options options = memory_options(sc);
+    sessile_memory_run *run;
+    memory_result r;
+    memset(&r, 0, sizeof r);
+    r.status =
+        sessile_recall_begin(&run, sc->session, sc->memories, 2, NULL, &options, &r.err);
+    return r.status ? r : memory_driven(run, script);
 }
 
 sessile_id memory_log_count(sessile_memory *m)

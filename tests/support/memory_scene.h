@@ -44,6 +44,13 @@ memory_result memory_driven(sessile_memory_run *run, memory_script *script);
 /* Begins and drives a run of that kind; begin's error is the result's. */
 memory_result memory_remembered(memory_scene *sc, memory_script *script,
                                 const sessile_memory_run_options *options);
+/* The same with the options of the scene; and of recall. */
+memory_result memory_heard(memory_scene *sc, memory_script *script);
+memory_result memory_recalled(memory_scene *sc, memory_script *script);
+/* A request of ctx.memory that writes one entry; an answer of `remember` that writes one
+ * from a message, borrowed until the next call. */
+#define MEMORY_WRITE(members) "{\"memory\":\"write\",\"arguments\":[{" members "}]}"
+const char *memory_writes(sessile_id id);
 /* What `remember` asks, printed: a JSON array of requests of ctx.memory. */
 memory_result memory_asked(memory_scene *sc, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

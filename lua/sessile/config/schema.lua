@@ -156,8 +156,9 @@ schema.keys = {
   { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
     about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
       .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "
-      .. "`branch_operations`, `searches`, `exports` and `failures`; `shared`: a Redis that all "
-      .. "nodes count in; `deny`: refuse what cannot be counted there; `false`: no limits" },
+      .. "`branch_operations`, `searches`, `exports`, `grants` and `failures`; `shared`: a "
+      .. "Redis that all nodes count in; `deny`: refuse what cannot be counted there; `false`: no "
+      .. "limits" },
   { name = "guard.audit", kind = "guard", default = "the profile's", own = true,
     about = "whether calls leave events: `true`, `false`, or `{ store = URL, sync = true, reads = "
       .. "false, closed = true }`: kept in another store; synced before a call returns; not of "

@@ -380,20 +380,22 @@ static void a_shared_session_opens_nothing_else(void **state)
     sessile_store *ann = view_of(w, "ann", "editor"), *bob = view_of(w, "bob", NULL);
     sessile_grant_options o = grant_to("bob", "editor");
     sessile_session_options own = session_of("main", NULL, "mine"),
-                            none = session_of("main", "ann", "none");
+                            gone = session_of("main", "ann", "gone");
     sessile_session *s;
     size_t count;
 
     put(w, ann, "main", "bug");
     o.session = sessile_text("bug");
     granted(w, ann, &o);
-    o.session = sessile_text("none"); /* a session that is not there yet */
+    put(w, ann, "main", "gone");
+    o.session = sessile_text("gone");
     granted(w, ann, &o);
+    must(sessile_delete(w->store, &gone, NULL, NULL, &w->err), &w->err);
     must(resumed(w, bob, "main", "ann", "bug", NULL), &w->err);
     assert_int_equal(sessile_create(&s, bob, &own, &w->err), SESSILE_DENIED);
     assert_int_equal(sessile_resume(&s, bob, &own, &w->err), SESSILE_DENIED);
     assert_int_equal(sessile_session_open(&s, bob, &own, &w->err), SESSILE_DENIED);
-    assert_int_equal(sessile_session_open(&s, bob, &none, &w->err), SESSILE_DENIED);
+    assert_int_equal(sessile_session_open(&s, bob, &gone, &w->err), SESSILE_DENIED);
     assert_int_equal(sessile_delete(bob, &own, NULL, NULL, &w->err), SESSILE_DENIED);
     assert_int_equal(sessile_undelete(bob, &own, sessile_text(NULL), &w->err),
                      SESSILE_DENIED);

@@ -421,19 +421,19 @@ static void a_view_is_renewed_by_a_token_of_its_user(void **state)
     sessile_principal who;
 
     c = of_token(bobs);
-    assert_int_equal(sessile_store_renew(view, &c, &w->err), SESSILE_DENIED);
+    assert_int_equal(sessile_store_renew(view, NULL, &c, &w->err), SESSILE_DENIED);
     assert_string_equal(w->err.message, SENTENCE);
     c = of_key(w->key, ACCESS_KEY_TEXT); /* ann's too, but revoked by itself */
-    assert_int_equal(sessile_store_renew(view, &c, &w->err), SESSILE_INVALID);
+    assert_int_equal(sessile_store_renew(view, NULL, &c, &w->err), SESSILE_INVALID);
     c = of_token("e30.e30.e30");
-    assert_int_equal(sessile_store_renew(view, &c, &w->err), SESSILE_DENIED);
+    assert_int_equal(sessile_store_renew(view, NULL, &c, &w->err), SESSILE_DENIED);
     assert_string_equal(w->err.message, SENTENCE);
     atomic_store(&view->who->expires_ms, 1); /* it has expired */
     sessile_listed *rows;
     size_t count;
     assert_int_equal(sessile_list(view, NULL, &rows, &count, &w->err), SESSILE_DENIED);
     c = of_token(next);
-    must(sessile_store_renew(view, &c, &w->err), &w->err);
+    must(sessile_store_renew(view, NULL, &c, &w->err), &w->err);
     must(sessile_list(view, NULL, &rows, &count, &w->err), &w->err);
     sessile_free(rows);
     must(sessile_store_who(view, &who, &w->err), &w->err); /* what both give */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessile_guard.h"
+#include "sessile_access.h"
 #include "sessile_memory.h"
 #include "support/check.h"
 #include "support/limits.h"
@@ -163,6 +163,88 @@ static void a_session_has_100_checkpoints_and_20_branches_a_minute(void **state)
     session_closed(s);
 }
 
+/* A fork and a child are sessions of their maker: no chain of them is longer than the
+ * sessions that one may make. */
+static void forks_and_children_are_sessions_that_were_made(void **state)
+{
+    world *w = *state;
+    sessile_session *last, *next;
+    sessile_session_options o = named("s"), own;
+    sessile_status status = SESSILE_OK;
+    int made = 1;
+
+    must(sessile_create(&last, w->view, &o, &w->err), &w->err);
+    say(last, "user", "hello");
+    sessile_session_options_init(&own);
+    for (; made < 20; made++) {
+        status = made % 2 ? sessile_fork(&next, last, 1, &own, &w->err)
+                          : sessile_child(&next, last, 1, &own, &w->err);
+        if (status)
+            break;
+        session_closed(last);
+        last = next;
+        if (made % 2 == 0)
+            say(last, "user", "hello");
+    }
+    assert_int_equal(made, 10);
+    assert_limit(w, status, "session_creation");
+    must(sessile_fork(&next, last, 1, &own, &w->err), &w->err);
+    session_closed(next);
+    session_closed(last);
+}
+
+/* A fork that is refused for its maker's sake is no branch of the session. */
+static void a_refused_fork_is_not_counted_by_its_session(void **state)
+{
+    world *w = *state;
+    sessile_session_options o = named("s"), own;
+    sessile_session *s, *made;
+
+    must(sessile_create(&s, w->view, &o, &w->err), &w->err);
+    sessile_id first = say(s, "user", "hello");
+    sessile_session_options_init(&own);
+    for (int i = 0; i < 9; i++)
+        must(make(w, w->view), &w->err);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(sessile_fork(&made, s, first, &own, &w->err), SESSILE_LIMIT);
+    for (int i = 0; i < 20; i++)
+        must(sessile_branch(s, first, sessile_text(NULL), NULL, &w->err), &w->err);
+    assert_limit(w, sessile_branch(s, first, sessile_text(NULL), NULL, &w->err),
+                 "branch_operations");
+    session_closed(s);
+}
+
+/* What gives somebody something is counted, and what refuses them is not. */
+static void sixty_facts_of_access_a_minute_are_written(void **state)
+{
+    world *w = *state;
+    sessile_grant_options o;
+    sessile_id id;
+    char *key;
+    sessile_slice bob = sessile_text("bob"), none = sessile_text(NULL);
+    sessile_access_key_options k;
+
+    sessile_grant_options_init(&o);
+    sessile_access_key_options_init(&k);
+    o.user = bob;
+    o.role = "viewer";
+    for (int i = 0; i < 20; i++) {
+        must(sessile_grant(w->view, &o, &id, &w->err), &w->err);
+        must(sessile_grant_end(w->view, id, &w->err), &w->err);
+        must(sessile_access_key(w->view, &k, &key, &w->err), &w->err);
+        sessile_free(key);
+    }
+    for (int i = 0; i < 3; i++)
+        must(sessile_access_lock(w->view, bob, none, none, &w->err), &w->err);
+    assert_int_equal(sessile_access_unlock(w->view, bob, none, &w->err), SESSILE_LIMIT);
+    assert_int_equal(sessile_access_key(w->view, &k, &key, &w->err), SESSILE_LIMIT);
+    assert_int_equal(sessile_grant_end(w->view, 7, &w->err), SESSILE_LIMIT);
+    for (int i = 0; i < 100; i++) /* the host's own handle is not counted */
+        must(sessile_grant(w->store, &o, NULL, &w->err), &w->err);
+    assert_limit(w, sessile_grant(w->view, &o, NULL, &w->err), "grants");
+    must(sessile_grant(w->view, &o, NULL, &w->err), &w->err);
+}
+
 static void the_1001st_read_of_a_memory_is_refused(void **state)
 {
     world *w = *state;
@@ -237,6 +319,9 @@ int main(void)
         TEST(what_is_there_is_opened_without_end),
         TEST(a_view_without_a_user_is_counted_by_its_actor),
         TEST(a_session_has_100_checkpoints_and_20_branches_a_minute),
+        TEST(forks_and_children_are_sessions_that_were_made),
+        TEST(a_refused_fork_is_not_counted_by_its_session),
+        TEST(sixty_facts_of_access_a_minute_are_written),
         TEST(the_1001st_read_of_a_memory_is_refused),
         TEST(a_call_without_an_error_is_counted),
         TEST(a_turn_is_never_lost_to_a_limit),

@@ -80,13 +80,14 @@ static sessile_store *view_of(world *w, const char *user, const char *role)
     return view;
 }
 
-static sessile_status renewed(world *w, sessile_store *view, int64_t expires_ms)
+static sessile_status renewed(world *w, sessile_store *view, sessile_store *by,
+                              int64_t expires_ms)
 {
     sessile_credential c;
 
     sessile_credential_init(&c);
     c.expires_ms = expires_ms;
-    return sessile_store_renew(view, &c, &w->err);
+    return sessile_store_renew(view, by, &c, &w->err);
 }
 
 static sessile_session_options named(const char *agent, const char *user, const char *id)
@@ -252,7 +253,9 @@ static void agents_and_one_session_narrow_a_view(void **state)
     assert_int_equal(resumed(w, view, "mailer", NULL, "x"), SESSILE_DENIED);
     assert_int_equal(resumed(w, view, NULL, NULL, "x"), SESSILE_DENIED); /* "main" */
     assert_int_equal(listed(w, view), 2);
-    c.session = sessile_text("y");
+    c.session = sessile_text("y"); /* of "main", which is none of the agents */
+    assert_int_equal(sessile_store_as(&one, view, &c, &w->err), SESSILE_INVALID);
+    c.agent = sessile_text("coder");
     assert_int_equal(sessile_store_as(&one, view, &c, &w->err), SESSILE_OK);
     assert_int_equal(listed(w, one), 1);
     assert_int_equal(resumed(w, one, "coder", NULL, "y"), SESSILE_OK);
@@ -482,16 +485,52 @@ static void an_expired_view_passes_again_when_it_is_renewed(void **state)
     assert_int_equal(sessile_store_as(&view, w->store, &c, &w->err), SESSILE_OK);
     s = made(w, view, NULL, NULL, "a");
     int64_t end = unix_ms() + 500;
-    assert_int_equal(renewed(w, view, end), SESSILE_OK);
+    assert_int_equal(renewed(w, view, w->store, end), SESSILE_OK);
     while (unix_ms() < end)
         usleep(10000);
     assert_int_equal(sessile_append(s, sessile_text(HELLO), NULL, &w->err),
                      SESSILE_DENIED);
-    assert_int_equal(renewed(w, view, 0), SESSILE_OK);
+    assert_int_equal(renewed(w, view, NULL, 0), SESSILE_DENIED); /* by itself */
+    assert_int_equal(renewed(w, view, view, 0), SESSILE_DENIED);
+    assert_int_equal(sessile_append(s, sessile_text(HELLO), NULL, &w->err),
+                     SESSILE_DENIED);
+    assert_int_equal(renewed(w, view, w->store, 0), SESSILE_OK);
     assert_int_equal(sessile_append(s, sessile_text(HELLO), NULL, &w->err), SESSILE_OK);
     assert_int_equal(sessile_session_close(s, NULL), SESSILE_OK);
-    assert_int_equal(renewed(w, w->store, 0), SESSILE_INVALID);
+    assert_int_equal(renewed(w, w->store, w->store, 0), SESSILE_INVALID);
+    assert_int_equal(sessile_store_revoke(view, &w->err), SESSILE_OK);
+    assert_int_equal(renewed(w, view, w->store, 0), SESSILE_DENIED);
     sessile_store_close(view);
+}
+
+/* A view that was given away ends with the word of who gave it, or is renewed by it. */
+static void a_view_of_a_view_is_renewed_by_who_made_it(void **state)
+{
+    world *w = *state;
+    const char *role = "editor";
+    sessile_store *ann = view_of(w, "ann", role), *helper, *other;
+    sessile_credential c = credential("ann", &role);
+    sessile_listed *rows;
+    size_t count;
+
+    int64_t end = c.expires_ms = unix_ms() + 200;
+    assert_int_equal(sessile_store_as(&helper, ann, &c, &w->err), SESSILE_OK);
+    c.expires_ms = 0;
+    assert_int_equal(sessile_store_as(&other, ann, &c, &w->err), SESSILE_OK);
+    while (unix_ms() < end)
+        usleep(10000);
+    assert_int_equal(renewed(w, helper, NULL, 0), SESSILE_DENIED);
+    assert_int_equal(renewed(w, helper, other, 0), SESSILE_DENIED);
+    assert_int_equal(renewed(w, helper, w->store, 0), SESSILE_DENIED);
+    assert_int_equal(sessile_list(helper, NULL, &rows, &count, &w->err), SESSILE_DENIED);
+    assert_int_equal(renewed(w, helper, ann, 0), SESSILE_OK);
+    assert_int_equal(sessile_list(helper, NULL, &rows, &count, &w->err), SESSILE_OK);
+    sessile_free(rows);
+    assert_int_equal(sessile_store_revoke(ann, &w->err), SESSILE_OK);
+    assert_int_equal(renewed(w, helper, ann, 0), SESSILE_DENIED);
+    sessile_store_close(other);
+    sessile_store_close(helper);
+    sessile_store_close(ann);
 }
 
 static void a_store_that_requires_a_principal_gives_the_host_views_alone(void **state)
@@ -598,12 +637,13 @@ static void a_users_memory_is_the_users(void **state)
     assert_int_equal(memory_of(w, ann, "bob", &other), SESSILE_DENIED);
     assert_null(other);
     /* what the agent keeps for all: read by each, written by whom all is given */
-    assert_int_equal(memory_of(w, ann, NULL, &shared), SESSILE_OK);
-    assert_int_equal(noted(w, shared, "poison"), SESSILE_DENIED);
-    assert_non_null(strstr(w->err.message, "scope all"));
+    assert_int_equal(memory_of(w, ann, NULL, &shared), SESSILE_NOTFOUND);
     assert_int_equal(memory_of(w, admin, NULL, &other), SESSILE_OK);
     assert_int_equal(noted(w, other, "a rule"), SESSILE_OK);
     sessile_memory_close(other);
+    assert_int_equal(memory_of(w, ann, NULL, &shared), SESSILE_OK);
+    assert_int_equal(noted(w, shared, "poison"), SESSILE_DENIED);
+    assert_non_null(strstr(w->err.message, "scope all"));
     assert_int_equal(sessile_memory_list(shared, NULL, &rows, &count, &w->err),
                      SESSILE_OK);
     assert_int_equal(count, 1);
@@ -656,6 +696,7 @@ int main(void)
         IN_WORLD(roles_that_cannot_be_are_refused_by_name),
         IN_WORLD(a_view_of_a_view_only_narrows),
         IN_WORLD(an_expired_view_passes_again_when_it_is_renewed),
+        IN_WORLD(a_view_of_a_view_is_renewed_by_who_made_it),
         cmocka_unit_test(a_store_that_requires_a_principal_gives_the_host_views_alone),
         IN_WORLD(a_view_does_not_change_what_the_host_has_set),
         IN_WORLD(a_session_outlives_its_view),

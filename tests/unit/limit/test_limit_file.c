@@ -425,8 +425,8 @@ static void deny_refuses_what_cannot_be_counted(void **state)
     s.who = limit_somebody(s.limiter, "ann");
     faulty_plan(&f, FAULTY_BIT(FAULTY_WRITE), 0, UINT64_MAX, FAULTY_REFUSED, ENOSPC);
     for (int i = 0; i < 20; i++) {
-        assert_refused(limit_take(s.limiter, LIMIT_SEARCHES, s.who, &err), SESSILE_LIMIT,
-                       &err, "searches cannot be counted, and is refused");
+        assert_refused(limit_take(s.limiter, LIMIT_SEARCHES, s.who, NULL, &err),
+                       SESSILE_LIMIT, &err, "searches cannot be counted, and is refused");
         assert_int_equal(err.retry_ms, 0);
     }
     faulty_none(&f);

@@ -97,17 +97,24 @@ static void handles_share_one_window(void **state)
     scene_close(&s);
 }
 
-static void looks_are_not_counted(void **state)
+static void returned_calls_are_not_counted(void **state)
 {
     scene s;
     sessile_error err = {0};
+    limit_taken taken[2];
     (void)state;
     scene_open(&s, "2/hour", 0);
-    for (int i = 0; i < 9; i++)
-        must(limit_look(s.limiters[0], LIMIT_SEARCHES, s.who, &err), &err);
+    for (int i = 0; i < 9; i++) {
+        for (int k = 0; k < 2; k++)
+            must(limit_take(s.limiters[k], LIMIT_SEARCHES, s.who, &taken[k], &err), &err);
+        assert_false(limit_let(s.limiters[2], s.who, NULL));
+        for (int k = 0; k < 2; k++)
+            limit_return(s.limiters[k], &taken[k]);
+    }
+    limit_return(s.limiters[0], &taken[0]); /* there is nothing any more */
     assert_int_equal(let_through(s.limiters[1], s.who, 9), 2);
-    assert_refused(limit_look(s.limiters[0], LIMIT_SEARCHES, s.who, &err), SESSILE_LIMIT,
-                   &err, "2/hour");
+    assert_refused(limit_take(s.limiters[0], LIMIT_SEARCHES, s.who, NULL, &err),
+                   SESSILE_LIMIT, &err, "2/hour");
     assert_in_range(err.retry_ms, 3590000, 3712500);
     scene_close(&s);
 }
@@ -264,7 +271,7 @@ static void deny_refuses_while_the_server_is_gone(void **state)
     assert_int_equal(let_through(s.limiters[0], s.who, 5), 5);
     redis_kill(s.redis);
     for (int i = 0; i < 50; i++) {
-        assert_refused(limit_take(s.limiters[0], LIMIT_SEARCHES, s.who, &err),
+        assert_refused(limit_take(s.limiters[0], LIMIT_SEARCHES, s.who, NULL, &err),
                        SESSILE_LIMIT, &err, "searches cannot be counted, and is refused");
         assert_int_equal(err.retry_ms, 0);
     }
@@ -482,7 +489,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handles_share_one_window),
-        cmocka_unit_test(looks_are_not_counted),
+        cmocka_unit_test(returned_calls_are_not_counted),
         cmocka_unit_test(retry_ms_is_by_the_server_s_clock),
         cmocka_unit_test(a_client_slower_by_a_32nd_is_never_refused),
         cmocka_unit_test(tries_at_random_are_never_more_than_N),
