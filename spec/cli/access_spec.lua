@@ -2,7 +2,9 @@
 -- Own guard: it sets them.
 
 local cli = require "spec.support.cli"
+local core = require "sessile.core"
 local expect = require "spec.support.expect"
+local lib = require "sessile"
 local sessile, done, fails = cli.sessile, cli.done, cli.fails
 local has = expect.has
 
@@ -72,7 +74,47 @@ describe("an access key", function()
 
   it("needs a role", function()
     fails(2, "access key new ann", "--role")
-    fails(1, "access key new ann --role wizard", "wizard", "sessile guard status")
+    fails(1, "access key new ann --role wizard", "wizard", "sessile access roles")
+    fails(1, "access grant ann wizard", "wizard", "sessile access roles")
+  end)
+
+  it("that names a device is accepted with that device, and says so", function()
+    local key = new_key "ann --role editor --device phone"
+    local function with(device)
+      return sessile("show a", nil, ("env SESSILE_TOKEN=%s SESSILE_DEVICE=%s"):format(key, device))
+    end
+    has((with "phone"), "hello")
+    for _, device in ipairs { "", "phon", "phone2" } do
+      local _, err, code = with(device)
+      assert.equal(7, code)
+      has(err, "the credential is not accepted")
+      has(err, "$SESSILE_DEVICE")
+    end
+    has(done "access key list", "phone")
+    assert.equal("phone", cli.json("access key list")[1].device)
+    has(done "access explain ann view_session", "with the device phone")
+  end)
+end)
+
+describe("access roles", function()
+  it("says what each role may, also of the configuration, and opens no store", function()
+    cli.configure [[return { guard = { profile = "standard",
+      roles = { support = { "view_session", all = true }, editor = { "view_session" } } } }]]
+    local found = cli.json "access roles --store /nowhere"
+    local of = {}
+    for _, role in ipairs(found.roles) do
+      of[role.role] = role
+    end
+    assert.same({ "all", { "view_session" } }, { of.support.sessions, of.support.permissions })
+    assert.same({ "own", { "view_session" } }, { of.editor.sessions, of.editor.permissions })
+    assert.equal(14, #of.admin.permissions)
+    assert.same({ "read_audit", "check_store" }, of.auditor.permissions)
+    local text = done "access roles"
+    has(text, "SUPPORT")
+    for _, permission in ipairs(core.permissions()) do
+      local line = assert(text:match("\n" .. permission .. "[^\n]+"), permission)
+      assert.matches("%l  +%l[%l ,:;']+$", line) -- with what it allows
+    end
   end)
 end)
 
@@ -106,6 +148,65 @@ describe("access explain", function()
     has(done "access explain ann modify_session", "no: ann may not")
     assert.is_true(cli.json("access explain ann modify_session").locked)
     has(done "access explain nobody view_session", "nothing gives this user a role")
+  end)
+end)
+
+-- What ann and bob were given, and what the engine says of it, asked with the keys themselves.
+describe("what access explain says", function()
+  local store, views
+
+  local function given()
+    cli.configure [[return { guard = { profile = "standard",
+      roles = { support = { "view_session", "read_audit", all = true } } } }]]
+    local keys = { ann = new_key "ann --role editor", bob = new_key "bob --role viewer",
+      kim = new_key "kim --role support --only code", eve = new_key "eve --role admin" }
+    done "access grant bob editor --on a --user ann"
+    done "access grant bob auditor --only 'code*'"
+    done "access grant ann editor --only code"
+    done "access grant viewer support --group"
+    done "access lock eve"
+    return keys
+  end
+
+  it("is what the engine does", function()
+    local keys = given()
+    local config = assert(lib.config(cli.home() .. "/config/sessile/config.lua"))
+    config.key = lib.key.file(cli.home() .. "/config/sessile/key")
+    store, views = assert(lib.open(cli.url(cli.home() .. "/data/sessile"), config)), {}
+    for user, key in pairs(keys) do
+      views[user] = store:as { key = key } or false
+    end
+    local compared = { [true] = 0, [false] = 0 }
+    for user, view in pairs(views) do
+      for _, permission in ipairs { "view_session", "modify_session", "create_session",
+        "read_audit", "delete_session" } do
+        for _, on in ipairs { { "main", user, "b" }, { "code", user, "b" }, { "main", "ann", "a" },
+          { "code", "zoe", "c" } } do
+          local said = cli.json(("access explain %s %s %s --agent %s --user %s"):format(user,
+            permission, on[3], on[1], on[2])).allowed
+          local can = view and view:can(permission, { agent = on[1], user = on[2], id = on[3] })
+            or false
+          if permission == "read_audit" then
+            can = view and view:audit_root() ~= nil or false
+          end
+          assert.equal(can, said, table.concat({ user, permission, table.unpack(on) }, " "))
+          compared[said] = compared[said] + 1
+        end
+      end
+    end
+    assert.is_true(compared[true] > 10 and compared[false] > 10)
+    store:close()
+  end)
+
+  it("has the keys that are no good any more", function()
+    new_key "ann --role editor --for 1s"
+    new_key "zoe --role editor"
+    local id = cli.json("access key list zoe")[1].id
+    done("access lock --key " .. id)
+    has(done "access explain zoe view_session", "no: it is locked out")
+    os.execute "sleep 1.2"
+    has(done "access explain ann view_session", "no: it has expired")
+    assert.is_false(cli.json("access explain ann view_session").allowed)
   end)
 end)
 

@@ -108,6 +108,45 @@ describe("whoami", function()
   end)
 end)
 
+describe("a store that stays guarded", function()
+  before_each(function()
+    guarded '"strict"'
+    done "new"
+    cli.configure "return {}"
+  end)
+
+  it("is said to be, with the profile, where the configuration sets no guard", function()
+    local said = "is store is guarded (strict), and your configuration sets no guard"
+    for _, words in ipairs { "guard status", "whoami" } do
+      local text, told = done(words)
+      has(text, said)
+      has(told, "sessile guard init --profile strict")
+    end
+    local who = cli.json "whoami"
+    assert.same({ true, false, {} }, { who.guard, who.configured, who.permissions })
+    assert.same({ false, "unset" }, { cli.json("guard status").on, cli.json("guard status").store })
+    fails(7, "list", said, "sessile guard init --profile strict")
+    local _, err, code = sessile("list", nil, "env SESSILE_TOKEN=sesk_x")
+    assert.equal(7, code)
+    has(err, said)
+  end)
+
+  it("opens with what the step says", function()
+    local step = select(2, done "guard status"):match "sessile (guard init[%w -]*)"
+    done(step)
+    assert.same({ "strict", "set" }, { cli.json("guard status").profile,
+      cli.json("guard status").store })
+    done "list"
+  end)
+
+  it("is not opened to say that the guard is off", function()
+    cli.configure 'return { guard = "off" }'
+    has(done "guard status", "There is no guard")
+    cli.configure "return {}"
+    fails(7, "list", "guarded (strict)") -- it was not switched off by looking
+  end)
+end)
+
 describe("guard init", function()
   local function text_of(path) return cli.read(path) end
 

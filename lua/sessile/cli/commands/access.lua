@@ -59,7 +59,7 @@ commands["access grant"] = {
         "For some agents: --only coder."
     end
     local store = commands.store(app)
-    local id = app.try_or({ EINVALID = "See the roles: sessile guard status" }, store:grant {
+    local id = app.try_or({ EINVALID = "See the roles: sessile access roles" }, store:grant {
       user = not args.group and args.who or nil, holders = args.group and args.who or nil,
       role = args.role, agents = #args.only > 0 and args.only or nil, session = args.on,
       agent = args.on and app.globals.agent, owner = args.on and app.globals.user,
