@@ -74,6 +74,24 @@ local function by_rule(message, code, rule)
   end
 end
 
+-- The rule by the sentence, where a command did not pass it on.
+local RULES = {
+  { "it is under the hold", "hold:" }, { "the control log of this store", "control" },
+  { "is not in the audit", "audit" }, { "the audit cannot be written", "audit" },
+  { "only the user consents", "consent" }, { "the user has not consented", "consent" },
+  { "has a URL that is refused", "urls" }, { "^the screen [%w_]+ refuses", "screen" },
+  { "^the schema refuses", "schema" }, { "the limit [%w_]+ of ", "limit" },
+  { "cannot be counted, and is refused", "limit" },
+}
+
+local function rule_of(message)
+  for _, one in ipairs(RULES) do
+    if message:find(one[1]) then
+      return one[2]
+    end
+  end
+end
+
 --- The next step after a failure. nil: it is not about a guard; false: there is none.
 ---@param message string
 ---@param code string?
@@ -81,6 +99,7 @@ end
 ---@param globals table?  method: by what the command acts
 ---@return string|false|nil
 function refusals.step(message, code, rule, globals)
+  rule = rule or rule_of(message)
   if rule then
     return by_rule(message, code, rule)
   elseif code == "EDENIED" then

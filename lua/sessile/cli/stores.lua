@@ -252,6 +252,9 @@ function stores.open(globals, create, more)
   elseif code == "ESEALED" then
     return nil, message, code, key_step(globals, url, exists
       or message:find("says that it is plain", 1, true))
+  elseif code == "ENOTFOUND" and (message:find("key set", 1, true) or message:find "^guard: "
+    or message:find("screen", 1, true)) then
+    return nil, message, code, "Correct it in the configuration: sessile config show"
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end
