@@ -72,6 +72,14 @@ describe("an access key", function()
     done "compact a --user ann --policy sliding_window"
   end)
 
+  it("is made before the first session, and a list makes no store", function()
+    for _, words in ipairs { "access list", "access key list" } do
+      fails(3, words .. " --store " .. cli.home() .. "/other", "there is no store")
+    end
+    done("access key new ann --role editor --store " .. cli.home() .. "/other")
+    has(done("access list --store " .. cli.home() .. "/other"), "ann")
+  end)
+
   it("needs a role", function()
     fails(2, "access key new ann", "--role")
     fails(1, "access key new ann --role wizard", "wizard", "sessile access roles")

@@ -26,7 +26,7 @@ roles.ALLOWS = {
   move_store = "migrate, back up",
   manage_keys = "rotate the store's keys, seal again",
   manage_access = "give grants to anybody, make access keys, lock out",
-  manage_privacy = "consents of others, holds, retention",
+  manage_privacy = "record consents of others, holds, retention",
   erase_user = "forget and erase users",
   impersonate = "make views of other users; only in a program",
 }

@@ -7,7 +7,8 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
---- What these commands open: a store with a guard.
+--- What these commands open: a store with a guard. create: it is made, so that somebody can be
+--- given something before the first session.
 function commands.store(app, create)
   local store = app:need_store(create)
   if not app.globals.guarded then
@@ -58,7 +59,7 @@ commands["access grant"] = {
       return nil, "--agent and --user say whose session --on names", "EUSAGE",
         "For some agents: --only coder."
     end
-    local store = commands.store(app)
+    local store = commands.store(app, true)
     local id = app.try_or({ EINVALID = "See the roles: sessile access roles" }, store:grant {
       user = not args.group and args.who or nil, holders = args.group and args.who or nil,
       role = args.role, agents = #args.only > 0 and args.only or nil, session = args.on,
@@ -156,7 +157,7 @@ commands["access lock"] = {
   run = function(app, args)
     local what = whom(args)
     what.reason = args.reason
-    app.try(commands.store(app):lock(what))
+    app.try(commands.store(app, true):lock(what))
     app:result({ who = args.who, locked = true }, ("%s is locked out.\n"):format(
       terminal.line(args.who)))
   end,

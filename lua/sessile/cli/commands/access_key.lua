@@ -12,7 +12,7 @@ function actions.new(app, args)
     app.fail("a key gives a role: name one with --role", "EUSAGE")
   end
   local key = app.try_or({ EINVALID = "See the roles: sessile access roles" },
-    access.store(app):access_key {
+    access.store(app, true):access_key {
       user = args.what, roles = args.role, agents = #args.only > 0 and args.only or nil,
       device = args.device, label = args.label, expires = access.ends(app, args["for"]),
     })

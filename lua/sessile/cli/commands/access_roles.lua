@@ -31,12 +31,12 @@ return {
       app:print_json { roles = app.array(rows), permissions = app.array(allows) }
       return
     end
-    local headings, of = { "PERMISSION" }, { "of the users" }
+    local headings, of = { "PERMISSION" }, { "whose sessions" }
     for i, role in ipairs(list) do
       headings[i + 1] = terminal.line(role.name):upper()
       of[i + 1] = role.all and "all" or "own"
     end
-    headings[#headings + 1], of[#of + 1] = "ALLOWS", "whose sessions and memories"
+    headings[#headings + 1], of[#of + 1] = "ALLOWS TO", ""
     local rows = { of }
     for _, name in ipairs(roles.permissions()) do
       local row = { name }
@@ -46,6 +46,6 @@ return {
       row[#row + 1] = roles.ALLOWS[name] or ""
       rows[#rows + 1] = row
     end
-    app:print_table(headings, rows, { "ALLOWS" })
+    app:print_table(headings, rows, { "ALLOWS TO" })
   end,
 }
