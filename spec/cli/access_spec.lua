@@ -6,7 +6,7 @@ local core = require "sessile.core"
 local expect = require "spec.support.expect"
 local lib = require "sessile"
 local sessile, done, fails = cli.sessile, cli.done, cli.fails
-local has = expect.has
+local has, has_not = expect.has, expect.has_not
 
 cli.each_test(function()
   cli.configure 'return { guard = "standard" }'
@@ -41,7 +41,7 @@ describe("an access key", function()
     done "new --id b --user bob"
     assert.equal(7, select(3, as(key, "show b --user bob")))
     assert.equal(3, select(3, as(key, "show b")))
-    expect.has_not((as(key, "list")), "b ")
+    has_not((as(key, "list")), "b ")
   end)
 
   it("is refused when it is revoked, mistyped, or its holder is locked out, and alike", function()
@@ -51,7 +51,7 @@ describe("an access key", function()
       local _, err, code = as(text, "list")
       assert.equal(7, code, err)
       said[err] = true
-      expect.has_not(err, text)
+      has_not(err, text)
     end
     done "access lock ann --reason left"
     refused(key)
@@ -136,6 +136,18 @@ describe("a grant", function()
     assert.equal(7, select(3, as(key, "show a --user ann")))
     fails(3, "access revoke " .. id, "sessile access list")
   end)
+
+  it("says when it is on a session that is not there, or somebody else's", function()
+    local function told(words)
+      return select(2, done("access grant bob viewer --on " .. words))
+    end
+    assert.equal("", told "a --user ann")
+    has(told "a", "The session a is of ann: say so with --user")
+    has(told "nosuch --user ann", "There is no such session now")
+    local key = new_key "ann --role editor"
+    local _, err = as(key, "access grant bob viewer --on a")
+    assert.equal("", err)
+  end)
 end)
 
 describe("access explain", function()
@@ -207,12 +219,14 @@ describe("what access explain says", function()
   end)
 
   it("has the keys that are no good any more", function()
-    new_key "ann --role editor --for 1s"
+    local err = fails(1, "access key new ann --role editor --for 1ms", "have ended already")
+    has_not(err, "access roles") -- the role is right
+    new_key "ann --role editor --for 2s"
     new_key "zoe --role editor"
     local id = cli.json("access key list zoe")[1].id
     done("access lock --key " .. id)
     has(done "access explain zoe view_session", "no: it is locked out")
-    os.execute "sleep 1.2"
+    os.execute "sleep 2.1"
     has(done "access explain ann view_session", "no: it has expired")
     assert.is_false(cli.json("access explain ann view_session").allowed)
   end)

@@ -123,12 +123,25 @@ describe("what a rule refuses", function()
     has(fails(7, "delete h --user ann --yes"), "sessile hold list")
   end)
 
-  it("is a guard's, not a key's, when a screen's options are wrong", function()
-    guarded '{ profile = "standard", screens = { { "secrets", action = "none" } } }'
-    local _, err, code = sessile "list"
-    has_not(err, "key file")
-    has_not(err, "passphrase")
-    assert.is_true(code ~= 0 and err:find("secrets", 1, true) ~= nil, err)
+  it("is a guard's, not a key's, when what the guard was told is wrong", function()
+    for _, wrong in ipairs { 'screens = { { "secrets", action = "none" } }',
+      'screens = { "no_such" }', 'schemas = { metadata = "./nowhere.json" }',
+      'rate_limits = { shared = "foo://x" }', 'audit = { store = "ram:" }' } do
+      guarded(('{ profile = "standard", %s }'):format(wrong))
+      local _, err, code = sessile "new"
+      assert.is_true(code ~= 0, wrong)
+      has(err, "Correct the guard in the configuration: ", wrong)
+      for _, other in ipairs { "key file", "passphrase", "--store FOLDER" } do
+        has_not(err, other, wrong)
+      end
+    end
+  end)
+
+  it("is no matter of file modes when a plain store does not open", function()
+    done "new --plain --store plain"
+    guarded '"strict"'
+    local said = fails(7, "list --plain --store plain", "not sealed", "plain = true")
+    has_not(said, "the owner and the mode")
   end)
 end)
 

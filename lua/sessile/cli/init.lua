@@ -62,10 +62,11 @@ local function fail(view, message, code, step, rule)
       and ("Try again in %s."):format(show.time(step)) or nil
   end
   rule = type(rule) == "string" and rule ~= "" and rule or nil
-  if step == nil then
+  if step == nil and command then
+    step = "To rewrite it with everything that can be read: " .. command
+  elseif step == nil then
     step = refusals.step(message, code, rule, view.globals)
   end
-  step = step or command and "To rewrite it with everything that can be read: " .. command
   local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
     or message:find("enable it", 1, true) or of_a_server(view))
   if code == "ENOTFOUND" and message:find("No such file or directory", 1, true) then

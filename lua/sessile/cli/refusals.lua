@@ -31,6 +31,7 @@ local BY_SENTENCE = {
   { "the credential is not accepted", "It may have expired meanwhile, or been revoked, or its user "
     .. "be locked out" },
   { "this store wants a principal", "See what the guard consists of: sessile guard status" },
+  { "the guard lets no store be opened", false }, -- the sentence says it
   { "this store is guarded", "Set a guard in your configuration: sessile guard init. With guard = "
     .. "\"off\" the store opens without." },
 }

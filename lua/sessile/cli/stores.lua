@@ -181,6 +181,17 @@ function stores.options(globals)
   return options
 end
 
+-- Whether a store did not open because of what its guard was told, which may be anything.
+local function is_of_guard(message)
+  for _, part in ipairs { "^guard: ", "^role ", "^limits: ", "key set", "screen", "rate limits",
+    "keep an audit" } do
+    if message:find(part) then
+      return true
+    end
+  end
+  return false
+end
+
 -- The store's own handle, which may do everything. One that waits for a guard gets the least one.
 local function host(store)
   if guard_open.waits(store) then
@@ -252,9 +263,8 @@ function stores.open(globals, create, more)
   elseif code == "ESEALED" then
     return nil, message, code, key_step(globals, url, exists
       or message:find("says that it is plain", 1, true))
-  elseif code == "ENOTFOUND" and (message:find("key set", 1, true) or message:find "^guard: "
-    or message:find("screen", 1, true)) then
-    return nil, message, code, "Correct it in the configuration: sessile config show"
+  elseif code ~= "EDENIED" and is_of_guard(message) then
+    return nil, message, code, "Correct the guard in the configuration: sessile config show"
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end

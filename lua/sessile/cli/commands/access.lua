@@ -23,6 +23,13 @@ function commands.ends(app, span)
   return span and app.now() + span or nil
 end
 
+--- The result of what gives a role, or the end of the command, with the roles if it is not one.
+function commands.try_role(app, value, message, code, ...)
+  local is_role = code == "EINVALID" and message:find("role", 1, true)
+  return app.try_or({ EINVALID = is_role and "See the roles: sessile access roles" or nil },
+    value, message, code, ...)
+end
+
 commands.FOR = { "--for TIME", "how long, as 90d or 12h (default: until it is ended)", time = true }
 commands.AGENTS = { "--only AGENT", "only with this agent, or with all whose names begin so if it "
   .. "ends with `*`; may be repeated", many = true, is = "agent" }
@@ -36,6 +43,25 @@ local function list_of(names)
 end
 
 -- ---------------------------------------------------------------- grants
+
+-- Says that a session that was shared is not there, or is somebody else's: a grant on a name that
+-- was mistyped gives nothing, and nothing else tells.
+local function tell_absent(app, store, args)
+  local whose, is_there = nil, false
+  for _, row in ipairs(app:list(store, { prefix = args.on }) or {}) do
+    if row.id == args.on then
+      local user = row.user ~= "" and row.user or nil
+      is_there = is_there or app.globals.method ~= "os" or user == app.globals.user
+      whose = whose or user
+    end
+  end
+  if not is_there then
+    app:note(whose and ("The session %s is of %s: say so with --user, and end this grant with "
+      .. "`sessile access revoke`."):format(hints.shown(args.on), hints.shown(whose))
+      or ("There is no such session now; the grant is for when there is. --user and --agent say "
+        .. "whose it is."))
+  end
+end
 
 commands["access grant"] = {
   summary = "give a user a role, everywhere or on one session",
@@ -60,13 +86,16 @@ commands["access grant"] = {
         "For some agents: --only coder."
     end
     local store = commands.store(app, true)
-    local id = app.try_or({ EINVALID = "See the roles: sessile access roles" }, store:grant {
+    local id = commands.try_role(app, store:grant {
       user = not args.group and args.who or nil, holders = args.group and args.who or nil,
       role = args.role, agents = #args.only > 0 and args.only or nil, session = args.on,
       agent = args.on and app.globals.agent, owner = args.on and app.globals.user,
       ["until"] = commands.ends(app, args["for"]),
     })
     app:result({ id = id }, id .. "\n")
+    if args.on then
+      tell_absent(app, store, args)
+    end
   end,
 }
 
@@ -157,7 +186,8 @@ commands["access lock"] = {
   run = function(app, args)
     local what = whom(args)
     what.reason = args.reason
-    app.try(commands.store(app, true):lock(what))
+    app.try_or({ EINVALID = "See the ids: sessile access key list" },
+      commands.store(app, true):lock(what))
     app:result({ who = args.who, locked = true }, ("%s is locked out.\n"):format(
       terminal.line(args.who)))
   end,

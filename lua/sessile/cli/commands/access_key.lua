@@ -11,11 +11,10 @@ function actions.new(app, args)
   if #args.role == 0 then
     app.fail("a key gives a role: name one with --role", "EUSAGE")
   end
-  local key = app.try_or({ EINVALID = "See the roles: sessile access roles" },
-    access.store(app, true):access_key {
-      user = args.what, roles = args.role, agents = #args.only > 0 and args.only or nil,
-      device = args.device, label = args.label, expires = access.ends(app, args["for"]),
-    })
+  local key = access.try_role(app, access.store(app, true):access_key {
+    user = args.what, roles = args.role, agents = #args.only > 0 and args.only or nil,
+    device = args.device, label = args.label, expires = access.ends(app, args["for"]),
+  })
   app:result({ key = key, user = args.what, roles = app.array(args.role) }, key .. "\n")
   app:note "This key is shown once. Give it in $SESSILE_TOKEN, or in a file: --token-file FILE"
 end
