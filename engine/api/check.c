@@ -12,6 +12,8 @@ sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(check_open, store);
+    if (salvage)
+        GUARD_NUMBER("salvage", 1);
     GUARD_MAKE(out, &core->alloc);
     GUARD_MADE(out, check_open(GUARD_INTO(out), core, which, salvage, err));
 }

@@ -175,7 +175,7 @@ sessile_status access_check(principal *p, sessile_error *err)
     if (control_look(a->control, &version, &why))
         return fail_rule(err, SESSILE_DENIED, "control",
                          "the control log of this store cannot be trusted, so nobody but "
-                         "the host may use it: run `sessile check`");
+                         "the host may use it, who repairs it");
     until_ms = atomic_load(&p->until_ms);
     if (atomic_load(&p->version) != version ||
         (until_ms && guard_now_ms(p->guard) >= until_ms)) {

@@ -325,9 +325,10 @@ sessile_status guard_end(guard_call *call, sessile_status status, sessile_error 
     char name[GUARD_EVENT_NAME];
     audit_class class;
     sessile_error why;
+    int is_step = (guard_rows[call->op].need & NEED_STEP) != 0;
 
     call->left = 1;
-    if (guard_rows[call->op].need & NEED_STEP)
+    if (is_step)
         call->event_of = call->begun;
     if (!is_recorded(call))
         return status;
@@ -350,7 +351,7 @@ sessile_status guard_end(guard_call *call, sessile_status status, sessile_error 
             (void)record(call, class, AUDIT_SUCCESS, NULL, &why);
         return SESSILE_OK;
     }
-    if (call->goes_on && call->intended)
+    if (is_step || (call->goes_on && call->intended)) /* its beginning is an event */
         return SESSILE_OK;
     status =
         record_end(call, class, call->goes_on ? AUDIT_INTENT : AUDIT_SUCCESS, NULL, &why);

@@ -237,7 +237,7 @@ static sessile_status begin(accepted *a, sessile_error *err)
                ? fail_nomem(err)
                : fail_rule(err, SESSILE_DENIED, "control",
                            "the control log of this store cannot be trusted, so nobody "
-                           "but the host may use it: run `sessile check`");
+                           "but the host may use it, who repairs it");
 }
 
 sessile_status credential_open(accepted *out, guard *g, const sessile_credential *c,

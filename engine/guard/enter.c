@@ -217,9 +217,7 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
         missing = 0;
     }
     if (missing && p->guard->is_waiting)
-        return fail(err, SESSILE_DENIED,
-                    "this store is guarded: set its guard with sessile_store_guard(), or "
-                    "say there that it is off");
+        return guard_refuse_waiting(p->guard, err);
     if (missing && (p->may & PERMISSION_HOST))
         return fail(err, SESSILE_DENIED,
                     "this store wants a principal for everything: make a view with "

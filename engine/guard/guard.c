@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/text.h"
 #include "guard/credential.h"
 #include "guard/event.h"
 #include "screen/write.h"
@@ -193,8 +194,18 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
 
 /* ------------------------------------------------------------------ opened */
 
+sessile_status guard_refuse_waiting(const guard *g, sessile_error *err)
+{
+    return fail(
+        err, SESSILE_DENIED,
+        "this store is guarded%s%s%s: set its guard with sessile_store_guard(), or "
+        "say there that it is off",
+        g->profile[0] ? " (" : "", g->profile, g->profile[0] ? ")" : "");
+}
+
 /* The handle may set the guard of its store, and nothing else. */
-static sessile_status wait_for_guard(sessile_store *store, sessile_error *err)
+static sessile_status wait_for_guard(sessile_store *store, const buf *profile,
+                                     sessile_error *err)
 {
     guard *g = new_guard(store);
 
@@ -202,6 +213,9 @@ static sessile_status wait_for_guard(sessile_store *store, sessile_error *err)
         return fail_nomem(err);
     g->is_waiting = 1;
     g->require_principal = 1;
+    if (profile->size)
+        memcpy(g->profile, profile->data,
+               utf8_floor(profile->data, profile->size, sizeof g->profile - 1));
     store->who = principal_host(g, &g->alloc);
     if (store->who)
         return SESSILE_OK;
@@ -214,15 +228,20 @@ sessile_status guard_opened(sessile_store *store, sessile_error *err)
     int on = 0;
     control *c;
     sessile_status status;
+    buf profile;
 
     if (store->core->over_records)
         return SESSILE_OK;
     status = control_open(&c, store->core, err);
     if (status)
         return status;
-    status = access_guarded(c, &on, NULL, err);
+    buf_init(&profile, &store->core->alloc);
+    status = access_guarded(c, &on, &profile, err);
     control_close(c);
-    return status || !on ? status : wait_for_guard(store, err);
+    if (!status && on)
+        status = wait_for_guard(store, &profile, err);
+    buf_deinit(&profile);
+    return status;
 }
 
 int64_t guard_now_ms(const guard *g)
@@ -282,6 +301,13 @@ static sessile_status make_view(principal **out, const sessile_store *store,
     return status;
 }
 
+/* Whom the system lets open the store has done so already, which is an event: the view
+ * says nothing more, and would be one for each command. */
+static int is_of_opener(const sessile_store *store, const sessile_credential *credential)
+{
+    return credential->os && !store->is_view;
+}
+
 sessile_status guard_view(sessile_store **out, sessile_store *store,
                           const sessile_credential *credential, sessile_error *err)
 {
@@ -291,11 +317,13 @@ sessile_status guard_view(sessile_store **out, sessile_store *store,
     int told = 0;
     sessile_status status;
 
-    if (!store->who || store->who->guard->is_waiting)
+    if (!store->who)
         return fail(err, SESSILE_INVALID,
                     "this store has no guard: set one with sessile_store_guard()");
+    if (store->who->guard->is_waiting)
+        return guard_refuse_waiting(store->who->guard, err);
     status = make_view(&p, store, credential, &told, &why);
-    if (!told)
+    if (!told && (status || !is_of_opener(store, credential)))
         guard_view_event(status ? store->who : p, OP_store_as, &why);
     if (!status) {
         *out = mem_zalloc(a, sizeof **out);
@@ -422,8 +450,10 @@ sessile_status guard_who(const sessile_store *store, sessile_principal *out,
 {
     principal *p = store->who;
 
-    if (!p || p->guard->is_waiting)
+    if (!p)
         return fail(err, SESSILE_INVALID, "this store has no guard");
+    if (p->guard->is_waiting)
+        return guard_refuse_waiting(p->guard, err);
     (void)access_check(p, NULL); /* what it may now */
     out->user = p->user;
     out->actor = p->actor;

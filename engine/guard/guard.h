@@ -26,6 +26,7 @@ struct guard {
     store_core *audit_of;       /* that keeps it */
     int sync, no_reads, closed; /* sessile_audit_options */
     int is_waiting;         /* the store is guarded, and nobody has set its guard yet */
+    char profile[41];       /* with which it was, while it waits; cut */
     access_fold *access;    /* grants, keys, locks */
     jws_verifier *verifier; /* NULL: no tokens */
     atomic_int broken;      /* an event could not be written */
@@ -44,6 +45,9 @@ sessile_status guard_who(const sessile_store *store, sessile_principal *out,
                          sessile_error *err);
 int guard_can(const sessile_store *view, sessile_permission permission,
               const sessile_session_options *names);
+/* Of a guard that is waiting: DENIED, with the profile that the store was guarded with.
+ */
+sessile_status guard_refuse_waiting(const guard *g, sessile_error *err);
 /* Called when a store was opened: the handle of a guarded store can do nothing until its
  * guard is set. IO, BUSY, NOMEM. */
 sessile_status guard_opened(sessile_store *store, sessile_error *err);

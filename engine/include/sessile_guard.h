@@ -232,9 +232,9 @@ SESSILE_API void sessile_credential_init(sessile_credential *credential);
  * other view may impersonate.
  *
  * DENIED: the credential is not accepted, whatever is wrong with it; of a host's word:
- * the user is locked, or another one than the view's. INVALID: the store has no guard;
- * more than one kind of credential; a role that nobody defined (it is named); an expiry
- * in the past. IO, NOMEM.
+ * the user is locked, or another one than the view's; or the store stays guarded, and its
+ * guard was not set. INVALID: the store has no guard; more than one kind of credential; a
+ * role that nobody defined (it is named); an expiry in the past. IO, NOMEM.
  */
 SESSILE_API sessile_status sessile_store_as(sessile_store **out, sessile_store *store,
                                             const sessile_credential *credential,
@@ -274,7 +274,8 @@ typedef struct sessile_principal {
     const char *method;   /* "host", "os", "key", "token". Static */
     sessile_slice key;    /* the id of its access key, or the token's, or empty */
 } sessile_principal;
-/* INVALID: the store has no guard. */
+/* INVALID: the store has no guard. DENIED: it stays guarded, and this handle has not set
+ * its guard; the message has the profile. */
 SESSILE_API sessile_status sessile_store_who(const sessile_store *store,
                                              sessile_principal *out, sessile_error *err);
 

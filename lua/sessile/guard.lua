@@ -152,7 +152,7 @@ function guard.methods:revoke()
 end
 
 --- Who the store is used by: { user, actor, session, agents, permissions, all, host, expires }.
---- EINVALID: it has no guard.
+--- EINVALID: it has no guard. EDENIED: it stays guarded, and its guard was not set.
 function guard.methods:who()
   return self._core:who()
 end

@@ -115,6 +115,23 @@ function guard_open.set(store, wanted, given)
   return true
 end
 
+--- The same guard, and the store's own handle may do everything: to mend a store with. It is not
+--- noted in the store. nil: the least one, for a store that is guarded when nobody wants a guard.
+function guard_open.for_host(given)
+  local host = options.add({}, type(given) == "string" and { profile = given } or given or {})
+  host.require_principal = false
+  return host
+end
+
+--- Of a store that stays guarded while nobody has set a guard on this handle, which can do nothing
+--- then: the profile that it was guarded with, "" if that cannot be read. nil: it is no such store.
+function guard_open.waits(store)
+  local _, message, code = store:who()
+  if code == "EDENIED" then
+    return message:match "guarded %((.-)%)" or ""
+  end
+end
+
 --- Whether sessile.open has set a guard on a store.
 function guard_open.is_on(store)
   return store._guarded or false
@@ -126,12 +143,12 @@ function guard_open.credential(text)
 end
 
 --- A view for whoever has the store itself, as on the command line: it has the store's user, and
---- closes the store with itself. loads: it loads the policies that it is given. nil, message, code;
---- the store is open then.
+--- closes the store with itself. loads: it loads the policies that it is given. nil, message, code,
+--- retry_ms, rule; the store is open then.
 function guard_open.own(store, credential, loads)
-  local view, message, code = store:as(credential)
+  local view, message, code, retry_ms, rule = store:as(credential)
   if not view then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   rawset(view, "_closes", store)
   rawset(view, "_user", loads and store._user or false)

@@ -1799,7 +1799,8 @@ function Store:audit_seal() end
 ---@return string? code
 function Store:audit_prove(id) end
 
----Who uses the store. EINVALID: it has no guard.
+---Who uses the store. EINVALID: it has no guard. EDENIED: it stays guarded, and no guard was set on
+---this handle; the message has the profile.
 ---@return sessile.Principal? principal
 ---@return string? message
 ---@return string? code

@@ -2,9 +2,11 @@
 -- Own guard: it sets them.
 
 local cli = require "spec.support.cli"
+local core = require "sessile.core"
 local expect = require "spec.support.expect"
+local lib = require "sessile"
 local sessile, done, fails = cli.sessile, cli.done, cli.fails
-local has = expect.has
+local has, has_not = expect.has, expect.has_not
 
 cli.each_test(function()
   cli.configure 'return { guard = "standard" }'
@@ -39,7 +41,7 @@ describe("an access key", function()
     done "new --id b --user bob"
     assert.equal(7, select(3, as(key, "show b --user bob")))
     assert.equal(3, select(3, as(key, "show b")))
-    expect.has_not((as(key, "list")), "b ")
+    has_not((as(key, "list")), "b ")
   end)
 
   it("is refused when it is revoked, mistyped, or its holder is locked out, and alike", function()
@@ -49,7 +51,7 @@ describe("an access key", function()
       local _, err, code = as(text, "list")
       assert.equal(7, code, err)
       said[err] = true
-      expect.has_not(err, text)
+      has_not(err, text)
     end
     done "access lock ann --reason left"
     refused(key)
@@ -70,9 +72,57 @@ describe("an access key", function()
     done "compact a --user ann --policy sliding_window"
   end)
 
+  it("is made before the first session, and a list makes no store", function()
+    for _, words in ipairs { "access list", "access key list" } do
+      fails(3, words .. " --store " .. cli.home() .. "/other", "there is no store")
+    end
+    done("access key new ann --role editor --store " .. cli.home() .. "/other")
+    has(done("access list --store " .. cli.home() .. "/other"), "ann")
+  end)
+
   it("needs a role", function()
     fails(2, "access key new ann", "--role")
-    fails(1, "access key new ann --role wizard", "wizard", "sessile guard status")
+    fails(1, "access key new ann --role wizard", "wizard", "sessile access roles")
+    fails(1, "access grant ann wizard", "wizard", "sessile access roles")
+  end)
+
+  it("that names a device is accepted with that device, and says so", function()
+    local key = new_key "ann --role editor --device phone"
+    local function with(device)
+      return sessile("show a", nil, ("env SESSILE_TOKEN=%s SESSILE_DEVICE=%s"):format(key, device))
+    end
+    has((with "phone"), "hello")
+    for _, device in ipairs { "", "phon", "phone2" } do
+      local _, err, code = with(device)
+      assert.equal(7, code)
+      has(err, "the credential is not accepted")
+      has(err, "$SESSILE_DEVICE")
+    end
+    has(done "access key list", "phone")
+    assert.equal("phone", cli.json("access key list")[1].device)
+    has(done "access explain ann view_session", "with the device phone")
+  end)
+end)
+
+describe("access roles", function()
+  it("says what each role may, also of the configuration, and opens no store", function()
+    cli.configure [[return { guard = { profile = "standard",
+      roles = { support = { "view_session", all = true }, editor = { "view_session" } } } }]]
+    local found = cli.json "access roles --store /nowhere"
+    local of = {}
+    for _, role in ipairs(found.roles) do
+      of[role.role] = role
+    end
+    assert.same({ "all", { "view_session" } }, { of.support.sessions, of.support.permissions })
+    assert.same({ "own", { "view_session" } }, { of.editor.sessions, of.editor.permissions })
+    assert.equal(14, #of.admin.permissions)
+    assert.same({ "read_audit", "check_store" }, of.auditor.permissions)
+    local text = done "access roles"
+    has(text, "SUPPORT")
+    for _, permission in ipairs(core.permissions()) do
+      local line = assert(text:match("\n" .. permission .. "[^\n]+"), permission)
+      assert.matches("%l  +%l[%l ,:;']+$", line) -- with what it allows
+    end
   end)
 end)
 
@@ -85,6 +135,18 @@ describe("a grant", function()
     done("access revoke " .. id)
     assert.equal(7, select(3, as(key, "show a --user ann")))
     fails(3, "access revoke " .. id, "sessile access list")
+  end)
+
+  it("says when it is on a session that is not there, or somebody else's", function()
+    local function told(words)
+      return select(2, done("access grant bob viewer --on " .. words))
+    end
+    assert.equal("", told "a --user ann")
+    has(told "a", "The session a is of ann: say so with --user")
+    has(told "nosuch --user ann", "There is no such session now")
+    local key = new_key "ann --role editor"
+    local _, err = as(key, "access grant bob viewer --on a")
+    assert.equal("", err)
   end)
 end)
 
@@ -128,6 +190,67 @@ describe("access explain", function()
     has(done "access explain ann modify_session", "no: ann may not")
     assert.is_true(cli.json("access explain ann modify_session").locked)
     has(done "access explain nobody view_session", "nothing gives this user a role")
+  end)
+end)
+
+-- What ann and bob were given, and what the engine says of it, asked with the keys themselves.
+describe("what access explain says", function()
+  local store, views
+
+  local function given()
+    cli.configure [[return { guard = { profile = "standard",
+      roles = { support = { "view_session", "read_audit", all = true } } } }]]
+    local keys = { ann = new_key "ann --role editor", bob = new_key "bob --role viewer",
+      kim = new_key "kim --role support --only code", eve = new_key "eve --role admin" }
+    done "access grant bob editor --on a --user ann"
+    done "access grant bob auditor --only 'code*'"
+    done "access grant ann editor --only code"
+    done "access grant viewer support --group"
+    done "access lock eve"
+    return keys
+  end
+
+  it("is what the engine does", function()
+    local keys = given()
+    local config = assert(lib.config(cli.home() .. "/config/sessile/config.lua"))
+    config.key = lib.key.file(cli.home() .. "/config/sessile/key")
+    store, views = assert(lib.open(cli.url(cli.home() .. "/data/sessile"), config)), {}
+    for user, key in pairs(keys) do
+      views[user] = store:as { key = key } or false
+    end
+    local compared = { [true] = 0, [false] = 0 }
+    for user, view in pairs(views) do
+      for _, permission in ipairs { "view_session", "modify_session", "create_session",
+        "read_audit", "delete_session" } do
+        for _, on in ipairs { { "main", user, "b" }, { "code", user, "b" }, { "main", "ann", "a" },
+          { "code", "zoe", "c" } } do
+          local said = cli.json(("access explain %s %s %s --agent %s --user %s"):format(user,
+            permission, on[3], on[1], on[2])).allowed
+          local can = view and view:can(permission, { agent = on[1], user = on[2], id = on[3] })
+            or false
+          if permission == "read_audit" then
+            can = view and view:audit_root() ~= nil or false
+          end
+          assert.equal(can, said, table.concat({ user, permission, table.unpack(on) }, " "))
+          compared[said] = compared[said] + 1
+        end
+      end
+    end
+    assert.is_true(compared[true] > 10 and compared[false] > 10)
+    store:close()
+  end)
+
+  it("has the keys that are no good any more", function()
+    local err = fails(1, "access key new ann --role editor --for 1ms", "have ended already")
+    has_not(err, "access roles") -- the role is right
+    new_key "ann --role editor --for 2s"
+    new_key "zoe --role editor"
+    local id = cli.json("access key list zoe")[1].id
+    done("access lock --key " .. id)
+    has(done "access explain zoe view_session", "no: it is locked out")
+    os.execute "sleep 2.1"
+    has(done "access explain ann view_session", "no: it has expired")
+    assert.is_false(cli.json("access explain ann view_session").allowed)
   end)
 end)
 

@@ -631,7 +631,7 @@ local function bytes_of_store()
     return table.concat(parts, "\n")
   end
   local pipe <close> = assert(io.popen(("cd %s/data && find . -type f ! -path '*/guard.audit/*' "
-    .. "| LC_ALL=C sort | xargs sha256sum"):format(cli.quote(home))))
+    .. "! -name 'audit-[0-9]*' | LC_ALL=C sort | xargs sha256sum"):format(cli.quote(home))))
   return pipe:read "a"
 end
 

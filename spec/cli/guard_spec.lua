@@ -108,6 +108,108 @@ describe("whoami", function()
   end)
 end)
 
+describe("a store that stays guarded", function()
+  before_each(function()
+    guarded '"strict"'
+    done "new"
+    cli.configure "return {}"
+  end)
+
+  it("is said to be, with the profile, where the configuration sets no guard", function()
+    local said = "is store is guarded (strict), and your configuration sets no guard"
+    for _, words in ipairs { "guard status", "whoami" } do
+      local text, told = done(words)
+      has(text, said)
+      has(told, "sessile guard init --profile strict")
+    end
+    local who = cli.json "whoami"
+    assert.same({ true, false, {} }, { who.guard, who.configured, who.permissions })
+    assert.same({ false, "unset" }, { cli.json("guard status").on, cli.json("guard status").store })
+    fails(7, "list", said, "sessile guard init --profile strict")
+    local _, err, code = sessile("list", nil, "env SESSILE_TOKEN=sesk_x")
+    assert.equal(7, code)
+    has(err, said)
+  end)
+
+  it("opens with what the step says", function()
+    local step = select(2, done "guard status"):match "sessile (guard init[%w -]*)"
+    done(step)
+    assert.same({ "strict", "set" }, { cli.json("guard status").profile,
+      cli.json("guard status").store })
+    done "list"
+  end)
+
+  it("is not opened to say that the guard is off", function()
+    cli.configure 'return { guard = "off" }'
+    has(done "guard status", "There is no guard")
+    cli.configure "return {}"
+    fails(7, "list", "guarded (strict)") -- it was not switched off by looking
+  end)
+end)
+
+describe("doctor", function()
+  -- The state and the text of a finding about the guard.
+  local function finding(name, ...)
+    local out = cli.sessile("--json doctor --offline " .. table.concat({ ... }, " "))
+    for _, one in ipairs(cli.decoded(out).findings) do
+      if one.group == "Guard" and one.name == name then
+        return one.state .. ": " .. one.text, one.next
+      end
+    end
+  end
+
+  it("says whether there is a guard", function()
+    has(finding "guard", "ok: none")
+    guarded '"strict"'
+    done "new --id a"
+    has(finding "guard", "ok: strict, by ")
+    local text, step = finding("guard", "--config /dev/null")
+    has(text, "bad: this store is guarded (strict), and your configuration sets no guard")
+    has(step, "sessile guard init")
+    guarded '"off"'
+    has(finding "guard", "ok: off, by ")
+  end)
+
+  it("looks at the control log and the audit", function()
+    guarded()
+    done "new --id a"
+    done "access lock bob"
+    assert.equal("ok: 0 grants, 0 access keys, 1 lock", (finding "control log"))
+    assert.matches("^ok: in the store itself: last sealed .*, %d+ events since$", (finding "audit"))
+    local key = done("access key new ann --role viewer"):match "%S+"
+    local out = sessile("--json doctor --offline", nil, "env SESSILE_TOKEN=" .. key)
+    has(out, "what is in it is not for you")
+    guarded '{ profile = "standard", audit = false }'
+    has(finding "audit", "warn: none")
+  end)
+
+  it("finds a Redis that does not answer, and a key set that others may read or write", function()
+    local path = cli.home() .. "/jwks.json"
+    cli.write(path, ('{"keys":[{"kty":"oct","kid":"1","alg":"HS256","k":"%s"}]}'):format(
+      ("A"):rep(43)))
+    local function configured(mode, deny)
+      assert(os.execute("chmod " .. mode .. " " .. path))
+      guarded(([[{ profile = "standard",
+        rate_limits = { shared = "redis://127.0.0.1:1", deny = %s },
+        identity = { token = { issuer = "x", audience = "y", keys = %q } } }]]):format(deny, path))
+    end
+    configured(600, true)
+    has(finding "limits", "bad: redis://127.0.0.1:1: ")
+    has(finding "tokens", "ok: of x, keys in ")
+    configured(644, false)
+    has(finding "limits", "warn: redis://127.0.0.1:1: ")
+    has(finding "tokens", "bad: ")
+    configured(622, false)
+    local text, step = finding "tokens"
+    has(text, "others can write it")
+    has(step, "chmod go-w " .. path)
+    assert(os.remove(path))
+    has(finding "tokens", "bad: the key set is not there")
+    local err = fails(3, "new", "key set")
+    has(err, "sessile config show")
+  end)
+end)
+
 describe("guard init", function()
   local function text_of(path) return cli.read(path) end
 

@@ -35,6 +35,11 @@ return {
     json = { "access list", "grants[1].user", "keys", "locks" },
     wrong = { "access list ann bob", 2, "sessile access list" },
   },
+  ["access roles"] = {
+    plain = { "access roles", "VIEWER", "view_session", "own" },
+    json = { "access roles", "roles[1].role", "roles[4].permissions[1]", "permissions[1].allows" },
+    wrong = { "access roles ann", 2, "sessile access roles" },
+  },
   ["access key"] = {
     before = "guard init",
     plain = { "access key new ann --role editor", "sesk_" },

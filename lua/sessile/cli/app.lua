@@ -164,6 +164,7 @@ end
 ---@return string? code
 ---@return string|false|nil step
 ---@return boolean? absent  there is no store
+---@return string? rule  of a guard, that refused
 function app:store(create, more)
   if not self.opened then
     local known, wrong, kind, hint = self:config()
@@ -177,11 +178,11 @@ function app:store(create, more)
     for name, value in pairs(more or {}) do
       given[name] = value
     end
-    local store, message, code, step, absent = self:telling_of_key(function()
+    local store, message, code, step, absent, rule = self:telling_of_key(function()
       return stores.open(self.globals, create, given)
     end)
     if not store then
-      return nil, message, code, step, absent
+      return nil, message, code, step, absent, rule
     end
     self.opened = store
   end
@@ -192,11 +193,27 @@ end
 ---@return table? store
 ---@return string? message
 function app:store_if_any()
-  local store, message, code, step, absent = self:store()
+  local store, message, code, step, absent, rule = self:store()
   if not store and not absent then
-    self.fail(message, code, step)
+    self.fail(message, code, step, rule)
   end
   return store, message
+end
+
+--- The store; if its control log is damaged, so that no view of it can be had, its own handle, with
+--- which whoever has the store mends it. Without a store the command fails.
+---@return table store
+---@return boolean is_host
+function app:store_to_mend()
+  local store, message, code, step, _, rule = self:store()
+  if not store and rule == "control" and self.globals.method == "os" then
+    self.globals.as_host = true
+    store, message, code, step, _, rule = self:store()
+  end
+  if not store then
+    self.fail(message, code, step, rule)
+  end
+  return store, self.globals.as_host or false
 end
 
 -- Reports a cut-off write that recovery set aside, and its file.
@@ -211,9 +228,9 @@ end
 --- Resumes the session that `name` names: an id, a prefix of one, a title, a label or "last".
 ---@param name string
 function app:session(name)
-  local store, message, code, step = self:store()
+  local store, message, code, step, _, rule = self:store()
   if not store then
-    return nil, message, code, step
+    return nil, message, code, step, rule
   end
   local session
   session, message, code, step = sessions.resume(store, name, self.globals.agent,
@@ -299,7 +316,11 @@ end
 ---@param more table?  further options of sessile.open
 ---@return table store
 function app:need_store(create, more)
-  return (app.try(self:store(create, more)))
+  local store, message, code, step, _, rule = self:store(create, more)
+  if not store then
+    self.fail(message, code, step, rule)
+  end
+  return store
 end
 
 --- A limit from the configuration, else the engine's default.

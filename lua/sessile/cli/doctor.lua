@@ -5,6 +5,7 @@
 
 local core = require "sessile.core"
 local disk = require "sessile.disk"
+local doctor_guard = require "sessile.cli.doctor_guard"
 local endpoints = require "sessile.cli.endpoints"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -285,12 +286,14 @@ local function sealing(add, app, cfg, is_memory)
     key_file(add, globals.key_file or key and key.source == "file" and key.value
       or not key and paths.default_key() or nil)
   end
-  local store, message, _, step, absent = app:store()
+  local store, message, _, step, absent, rule = app:store()
   if not store and absent then
     add("sealed", "ok", (globals.plain or cfg and cfg.key == false) and "a new store will be plain"
       or ("a new store will be sealed, its key from %s%s"):format(source,
         given and "" or ", which is made then"))
     return nil
+  elseif not store and (rule == "guard" or rule == "control") then
+    return nil, { message = message, step = step, rule = rule } -- the guard's own lines say it
   elseif not store then
     add("opens", "bad", message, step or "See the other lines")
     return nil
@@ -426,11 +429,12 @@ local function store_of(list, app, cfg)
   else
     permissions(add, folder)
   end
-  local store = sealing(add, app, cfg, scheme and scheme.place == "memory")
+  local store, failure = sealing(add, app, cfg, scheme and scheme.place == "memory")
   local newest = store and contents(add, app, store)
   if folder or database then
     volume(add, folder or database:match "^(.+)/[^/]*$" or ".", cfg, app.globals)
   end
+  doctor_guard.check(under(list, "Guard"), app, cfg, store, failure or {})
   return newest
 end
 

@@ -63,26 +63,33 @@ function hints.url(url)
     :gsub("([?&]password=)[^&#]*", "%1…"))
 end
 
-local function store_options(globals)
+local function store_options(globals, by_host)
   local words = {}
   if globals.config then words[#words + 1] = " --config " .. hints.quoted(globals.config) end
   if globals.store then
     words[#words + 1] = " --store " .. hints.quoted(hints.url(globals.store))
   end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
+  if globals.token_file and not by_host then
+    words[#words + 1] = " --token-file " .. hints.quoted(globals.token_file)
+  end
   if globals.network then words[#words + 1] = " --network" end
   if globals.plain then words[#words + 1] = " --plain" end
   return table.concat(words)
 end
 
 --- Replaces `sessile` in the commands of a sentence by the name of this program and the options
---- that were typed for the store.
+--- that were typed for the store. One behind \1 is for whoever has the store (refusals.lua).
 ---@param text string
 ---@param globals table?
 ---@return string
 function hints.fill(text, globals)
-  return (text:gsub("%f[%w/]sessile (%l+)( ?%l*)", function(command, after)
-    local store = globals and registry.opens_store(command) and store_options(globals) or ""
+  return (text:gsub("(\1?)%f[%w/]sessile (%l+)( ?%l*)", function(host, command, after)
+    if not registry.begins(command) then
+      return nil -- a word of the sentence
+    end
+    local store = globals and registry.opens_store(command)
+      and store_options(globals, host ~= "") or ""
     if registry.is_pair(command .. after) then
       command, after = command .. after, "" -- a name of two words
     end

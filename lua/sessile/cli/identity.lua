@@ -1,13 +1,15 @@
 --- identity: who a command acts for.
 --
--- Owns: the credential, from --token-file or $SESSILE_TOKEN, and the view that a command gets of a
--- store with a guard. A credential is never the value of an option, which others on the machine can
--- read, and never in a message.
+-- Owns: the credential, from --token-file or $SESSILE_TOKEN, the device that an access key may ask
+-- for ($SESSILE_DEVICE), and the view that a command gets of a store with a guard. A credential is
+-- never the value of an option, which others on the machine can read, and never in a message.
 
 local disk = require "sessile.disk"
 local guard_open = require "sessile.guard_open"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
+local profiles = require "sessile.profiles"
+local refusals = require "sessile.cli.refusals"
 local terminal = require "sessile.cli.terminal"
 
 local identity = {}
@@ -69,15 +71,53 @@ function identity.credential(globals)
   return text, said_by
 end
 
+-- Why a store whose guard nobody has set can do nothing, and what to do about it. profile: the one
+-- that it was guarded with, "" if the control log does not say.
+local function unset(profile)
+  if profile == "" then
+    return "the control log of this store cannot be read, so it counts as guarded", "EDENIED",
+      refusals.MEND, "control"
+  end
+  local known = profiles[profile] and profile ~= "standard" and " --profile " .. profile or ""
+  return ("this store is guarded (%s), and your configuration sets no guard")
+    :format(terminal.line(profile)), "EDENIED",
+    ("Set one: sessile guard init%s. With guard = \"off\" the store opens without."):format(known),
+    "guard"
+end
+
+-- The next step for somebody whose credential gave no view.
+local function step_after(code, rule, said_by)
+  if rule == "control" then
+    return refusals.of_host(refusals.MEND)
+  elseif code == "EINVALID" then
+    return "An access key begins with sesk_. Tokens are accepted if guard.identity in your "
+      .. "configuration says whose."
+  end
+  return refusals.of_host(("It came from %s, and may be expired, revoked, locked, mistyped, or "
+    .. "another device's ($SESSILE_DEVICE). Without it, this says which: sessile audit tail")
+    :format(said_by))
+end
+
+local function given_device()
+  local device = os.getenv "SESSILE_DEVICE"
+  return device ~= "" and device or nil
+end
+
 --- The store as the command may use it. A store without a guard is returned as it is, unless a
---- credential was given. nil, message, code, step; the store is closed then.
+--- credential was given. nil, message, code, step, rule; the store is closed then. The rule `guard`
+--- is this file's: the store is guarded, and the configuration sets no guard.
 ---@param store table
 ---@param globals table
 function identity.view(store, globals)
   local credential, said_by, code, step = identity.credential(globals)
-  local view, message
+  local waits = guard_open.waits(store)
+  local view, message, rule, _
+  globals.method = not credential and "os" or guard_open.credential(credential).key and "key"
+    or "token"
   if credential == nil then
     message = said_by
+  elseif waits then
+    message, code, step, rule = unset(waits)
   elseif not guard_open.is_on(store) then
     if not credential then
       return store
@@ -86,19 +126,19 @@ function identity.view(store, globals)
       "EDENIED"
     step = "Set guard = \"standard\" in your configuration (sessile guard init), or unset it."
   elseif credential then
-    view, message, code = guard_open.own(store, guard_open.credential(credential))
-    step = ("It may be expired, revoked or mistyped; it came from %s. The audit says which: "
-      .. "sessile audit tail"):format(said_by)
+    local given = guard_open.credential(credential)
+    given.device = given_device()
+    view, message, code, _, rule = guard_open.own(store, given)
+    step = not view and step_after(code, rule, said_by) or nil
   else
-    view, message, code = guard_open.own(store, { os = true }, true)
+    view, message, code, _, rule = guard_open.own(store, { os = true }, true)
+    step = rule == "control" and refusals.MEND or nil
   end
   if not view then
     store:close()
-    return nil, message, code, step
+    return nil, message, code, step, rule
   end
   globals.guarded = true
-  globals.method = not credential and "os" or guard_open.credential(credential).key and "key"
-    or "token"
   return view
 end
 

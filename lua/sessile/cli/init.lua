@@ -8,6 +8,7 @@ local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
+local refusals = require "sessile.cli.refusals"
 local registry = require "sessile.cli.registry"
 local show = require "sessile.config.show"
 local stores = require "sessile.cli.stores"
@@ -58,24 +59,21 @@ local function fail(view, message, code, step, rule)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
   if type(step) == "number" then -- the time when there is room, which the sentence may have
     step = not message:find("try again in", 1, true)
-      and ("Try again in %s."):format(show.time(step))
+      and ("Try again in %s."):format(show.time(step)) or nil
   end
-  rule = type(rule) == "string" and rule or nil
-  step = step or command and "To rewrite it with everything that can be read: " .. command
+  rule = type(rule) == "string" and rule ~= "" and rule or nil
+  if step == nil and command then
+    step = "To rewrite it with everything that can be read: " .. command
+  elseif step == nil then
+    step = refusals.step(message, code, rule, view.globals)
+  end
   local has_step = code == "EDENIED" and (message:find("chmod", 1, true)
     or message:find("enable it", 1, true) or of_a_server(view))
   if code == "ENOTFOUND" and message:find("No such file or directory", 1, true) then
     step = step or "Check how the path is written." -- it is in the message
   end
-  if code == "EDENIED" and message:find("this store is guarded", 1, true) then
-    message = "this store is guarded, and your configuration sets no guard"
-    step = "Set one: sessile guard init. With guard = \"off\" the store opens without."
-  end
   if step == nil and not has_step then
-    local guarded = code == "EDENIED" and view.globals and view.globals.guarded
-    step = rule and rule:find "^hold:" and "See what is held: sessile hold list"
-      or guarded and (rule and "See what the guard consists of: sessile guard status"
-      or "See who you are, and what you may: sessile whoami") or NEXT[code]
+    step = NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))
   if view.json then
@@ -86,7 +84,8 @@ local function fail(view, message, code, step, rule)
   end
   local paint = terminal.painter(2)
   io.stdout:flush()
-  io.stderr:write(paint("sessile:", "red"), " ", terminal.sentence(message), "\n")
+  local by_rule = rule and not message:find(rule, 1, true) and (" [%s]"):format(rule) or ""
+  io.stderr:write(paint("sessile:", "red"), " ", terminal.sentence(message .. by_rule), "\n")
   if step then
     io.stderr:write(step, "\n")
   end

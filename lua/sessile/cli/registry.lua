@@ -23,7 +23,8 @@ local GROUPS = {
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
   { "Who may do what", "whoami", "guard status", "guard init", "access grant", "access revoke",
-    "access list", "access explain", "access key", "access lock", "access unlock" },
+    "access list", "access roles", "access explain", "access key", "access lock",
+    "access unlock" },
   { "What may be written", "screen try", "screen test" },
   { "Long-term memory", "memory show", "memory search", "memory add", "memory rm",
     "memory edit", "memory restore", "memory history", "memory why", "memory pin", "memory unpin",
@@ -182,6 +183,21 @@ function registry.names()
     end
   end
   return names
+end
+
+--- Whether a command's name begins with this word.
+---@param word string
+---@return boolean
+function registry.begins(word)
+  if word == "sessions" then
+    return true
+  end
+  for _, name in ipairs(registry.names()) do
+    if name:match "^%S+" == word then
+      return true
+    end
+  end
+  return false
 end
 
 --- The same by heading: {{title, names…}, …}, the user's last.

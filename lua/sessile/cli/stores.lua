@@ -6,6 +6,7 @@
 
 local core = require "sessile.core"
 local disk = require "sessile.disk"
+local guard_open = require "sessile.guard_open"
 local hints = require "sessile.cli.hints"
 local identity = require "sessile.cli.identity"
 local paths = require "sessile.paths"
@@ -180,6 +181,29 @@ function stores.options(globals)
   return options
 end
 
+-- Whether a store did not open because of what its guard was told, which may be anything.
+local function is_of_guard(message)
+  for _, part in ipairs { "^guard: ", "^role ", "^limits: ", "key set", "screen", "rate limits",
+    "keep an audit" } do
+    if message:find(part) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The store's own handle, which may do everything. One that waits for a guard gets the least one.
+local function host(store)
+  if guard_open.waits(store) then
+    local set, message, code = store:guard { audit = true }
+    if not set then
+      store:close()
+      return nil, message, code
+    end
+  end
+  return store
+end
+
 --- Opens the store. Without `create`, a folder without a store is NOTFOUND and is not changed.
 ---@param globals table
 ---@param create boolean?
@@ -189,6 +213,7 @@ end
 ---@return string? code
 ---@return string? step
 ---@return boolean? absent  there is no store, and none was created
+---@return string? rule  of a guard, that refused
 function stores.open(globals, create, more)
   local url, folder = stores.place(globals)
   if globals.plain and globals.key_file then
@@ -219,10 +244,16 @@ function stores.open(globals, create, more)
   for name, value in pairs(more or {}) do
     options[name] = value
   end
+  if globals.as_host then
+    options.guard = options.guard and guard_open.for_host(options.guard)
+  end
   local store, message, code = sessile.open(url, options)
-  if store then
-    return identity.view(store, globals)
-  elseif code == "EINVALID" and message:find("secret", 1, true) then
+  if store and globals.as_host then
+    return host(store)
+  elseif store then
+    local view, why, kind, step, rule = identity.view(store, globals)
+    return view, why, kind, step, nil, rule
+  elseif code == "EINVALID" and message:find "^[%w ]*secret " then
     return nil, ("%s holds no usable key: %s"):format((stores.key_source(globals)), message),
       "ESEALED",
       "A passphrase has at least 12 characters."
@@ -232,6 +263,8 @@ function stores.open(globals, create, more)
   elseif code == "ESEALED" then
     return nil, message, code, key_step(globals, url, exists
       or message:find("says that it is plain", 1, true))
+  elseif code ~= "EDENIED" and is_of_guard(message) then
+    return nil, message, code, "Correct the guard in the configuration: sessile config show"
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end

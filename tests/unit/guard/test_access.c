@@ -579,7 +579,11 @@ static void a_store_stays_guarded(void **state)
     sessile_store *view;
     sessile_credential c;
     sessile_credential_init(&c);
-    assert_int_equal(sessile_store_as(&view, store, &c, &w->err), SESSILE_INVALID);
+    assert_int_equal(sessile_store_as(&view, store, &c, &w->err), SESSILE_DENIED);
+    assert_non_null(strstr(w->err.message, "guarded (standard)"));
+    sessile_principal who;
+    assert_int_equal(sessile_store_who(store, &who, &w->err), SESSILE_DENIED);
+    assert_non_null(strstr(w->err.message, "guarded (standard)"));
     must(sessile_store_guard(store, NULL, &w->err), &w->err);
     must(listed(w, store, &count), &w->err);
     sessile_store_close(store);

@@ -191,6 +191,59 @@ static void a_run_has_a_beginning_and_an_end(void **state)
     assert_events(e, 0, 1, "\"operation\":\"turn\"", "\"outcome\":\"unknown\"");
 }
 
+/* Not one for each log that is checked, nor for each hit. */
+static void steps_add_no_events(void **state)
+{
+    world *w = *state;
+    sessile_slice hello = sessile_text("{\"role\":\"user\",\"content\":\"hello\"}");
+    sessile_search_options so;
+    sessile_search *search;
+    sessile_found found;
+    sessile_check *check;
+    sessile_checked step;
+    size_t hits = 0, logs = 0;
+
+    for (int i = 0; i < 3; i++)
+        must(sessile_append(w->s, hello, NULL, &w->err), &w->err);
+    sessile_search_options_init(&so);
+    so.text = sessile_text("hello");
+    must(sessile_search_open(&search, w->view, &so, &w->err), &w->err);
+    do {
+        must(sessile_search_next(search, &found, &w->err), &w->err);
+        hits += found.id.size != 0;
+    } while (found.id.size);
+    sessile_search_close(search);
+    for (int salvage = 0; salvage < 2; salvage++) {
+        must(sessile_check_open(&check, w->view, NULL, salvage, &w->err), &w->err);
+        do {
+            must(sessile_check_next(check, &step, &w->err), &w->err);
+            logs += step.file != NULL;
+        } while (step.file);
+        sessile_check_close(check);
+    }
+    assert_true(hits >= 3 && logs >= 4);
+    events *e = look(w);
+    assert_events(e, 0, 1, "\"operation\":\"search\"", NULL);
+    assert_events(e, 0, 2, "\"operation\":\"check\"", NULL);
+    assert_events(e, 0, 1, "\"operation\":\"check\"", "\"salvage\":1");
+}
+
+/* The store was opened, which is an event: the view of who opened it is none. */
+static void who_opened_the_store_is_no_second_event(void **state)
+{
+    world *w = *state;
+    sessile_credential c;
+    sessile_store *view;
+
+    sessile_credential_init(&c);
+    c.os = 1;
+    must(sessile_store_as(&view, w->store, &c, &w->err), &w->err);
+    sessile_store_close(view);
+    events *e = look(w);
+    assert_events(e, 0, 1, "\"operation\":\"open\"", "\"role\":\"host\"");
+    assert_events(e, 0, 1, "\"operation\":\"view\"", NULL); /* ann's */
+}
+
 static void no_content_is_in_any_event(void **state)
 {
     world *w = *state;
@@ -298,6 +351,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_event_says_who_and_what),
         TEST(reads_are_counted),
+        TEST(steps_add_no_events),
+        TEST(who_opened_the_store_is_no_second_event),
         TEST(a_refusal_has_the_rule_and_the_owner),
         TEST(what_cannot_be_undone_is_said_before_and_after),
         TEST(a_run_has_a_beginning_and_an_end),

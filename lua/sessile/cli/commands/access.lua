@@ -7,7 +7,8 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
---- What these commands open: a store with a guard.
+--- What these commands open: a store with a guard. create: it is made, so that somebody can be
+--- given something before the first session.
 function commands.store(app, create)
   local store = app:need_store(create)
   if not app.globals.guarded then
@@ -20,6 +21,13 @@ end
 --- The end of what lasts so long; nil: none.
 function commands.ends(app, span)
   return span and app.now() + span or nil
+end
+
+--- The result of what gives a role, or the end of the command, with the roles if it is not one.
+function commands.try_role(app, value, message, code, ...)
+  local is_role = code == "EINVALID" and message:find("role", 1, true)
+  return app.try_or({ EINVALID = is_role and "See the roles: sessile access roles" or nil },
+    value, message, code, ...)
 end
 
 commands.FOR = { "--for TIME", "how long, as 90d or 12h (default: until it is ended)", time = true }
@@ -35,6 +43,25 @@ local function list_of(names)
 end
 
 -- ---------------------------------------------------------------- grants
+
+-- Says that a session that was shared is not there, or is somebody else's: a grant on a name that
+-- was mistyped gives nothing, and nothing else tells.
+local function tell_absent(app, store, args)
+  local whose, is_there = nil, false
+  for _, row in ipairs(app:list(store, { prefix = args.on }) or {}) do
+    if row.id == args.on then
+      local user = row.user ~= "" and row.user or nil
+      is_there = is_there or app.globals.method ~= "os" or user == app.globals.user
+      whose = whose or user
+    end
+  end
+  if not is_there then
+    app:note(whose and ("The session %s is of %s: say so with --user, and end this grant with "
+      .. "`sessile access revoke`."):format(hints.shown(args.on), hints.shown(whose))
+      or ("There is no such session now; the grant is for when there is. --user and --agent say "
+        .. "whose it is."))
+  end
+end
 
 commands["access grant"] = {
   summary = "give a user a role, everywhere or on one session",
@@ -58,14 +85,17 @@ commands["access grant"] = {
       return nil, "--agent and --user say whose session --on names", "EUSAGE",
         "For some agents: --only coder."
     end
-    local store = commands.store(app)
-    local id = app.try_or({ EINVALID = "See the roles: sessile guard status" }, store:grant {
+    local store = commands.store(app, true)
+    local id = commands.try_role(app, store:grant {
       user = not args.group and args.who or nil, holders = args.group and args.who or nil,
       role = args.role, agents = #args.only > 0 and args.only or nil, session = args.on,
       agent = args.on and app.globals.agent, owner = args.on and app.globals.user,
       ["until"] = commands.ends(app, args["for"]),
     })
     app:result({ id = id }, id .. "\n")
+    if args.on then
+      tell_absent(app, store, args)
+    end
   end,
 }
 
@@ -162,7 +192,8 @@ commands["access lock"] = {
   run = function(app, args)
     local what = whom(args)
     what.reason = args.reason
-    app.try(commands.store(app):lock(what))
+    app.try_or({ EINVALID = "See the ids: sessile access key list" },
+      commands.store(app, true):lock(what))
     app:result({ who = args.who, locked = true }, ("%s is locked out.\n"):format(
       terminal.line(args.who)))
   end,

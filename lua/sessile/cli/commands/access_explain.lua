@@ -5,26 +5,8 @@
 local access = require "sessile.cli.commands.access"
 local core = require "sessile.core"
 local registry = require "sessile.cli.registry"
+local roles = require "sessile.cli.roles"
 local terminal = require "sessile.cli.terminal"
-
--- What a role gives: a set of permissions, and whether it is for all users. nil: there is no such
--- role.
-local function role_of(app, store, name)
-  local view, message, code = store:as { roles = name }
-  if not view then
-    if code == "EINVALID" then
-      return nil
-    end
-    app.fail(message, code)
-  end
-  local who = app.try(view:who())
-  view:close()
-  local set = {}
-  for _, permission in ipairs(who.permissions) do
-    set[permission] = true
-  end
-  return set, who.all
-end
 
 local function matches(pattern, name)
   return pattern == name or pattern:sub(-1) == "*"
@@ -41,30 +23,56 @@ local function any_matches(patterns, name)
 end
 
 -- Why something that gives a role does not allow the operation; nil: it does.
-local function against(app, store, source, asked)
-  local set, all = role_of(app, store, source.role)
-  if not set then
+local function against(role_of, source, asked)
+  local role = role_of(source.role)
+  if source.ended then
+    return source.ended
+  elseif not role then
     return "there is no such role"
-  elseif not set[asked.permission] then
+  elseif not role.may[asked.permission] then
     return ("%s does not have %s"):format(source.role, asked.permission)
+  elseif roles.WHOLE[asked.permission] then
+    return (source.session or #(source.agents or {}) > 0)
+      and "it concerns the whole store, and this is for a part of it"
+      or not role.all and ("it concerns all users, and %s is for one's own"):format(source.role)
+      or nil
   elseif source.session then
     local on = asked.id == source.session and asked.agent == (source.agent or asked.agent)
       and asked.owner == (source.owner or asked.owner)
-    return not on and "it is on the session " .. source.session or nil
+    return not on and "it is on the session " .. source.session
+      or asked.permission == "create_session" and "it is on a session that there is"
+      or nil
   elseif not any_matches(source.agents or {}, asked.agent) then
     return "it is only with " .. table.concat(source.agents, ", ")
-  elseif not all and asked.owner ~= asked.user then
+  elseif not role.all and asked.owner ~= asked.user then
     return ("%s is for one's own sessions"):format(source.role)
   end
   return nil
 end
 
--- All that gives the user a role: {what, role, agents, session, …}.
-local function sources_of(app, store, asked, roles)
+-- Why an access key is not accepted any more; nil: it is.
+local function ended(key, locked, now)
+  if locked[key.id] then
+    return "it is locked out"
+  elseif key.expires and key.expires > 0 and key.expires <= now then
+    return "it has expired"
+  end
+end
+
+-- All that gives the user a role: {what, role, agents, session, ended, …}. locked: keys that are.
+local function sources_of(app, store, asked, given, locked)
   local list, held = {}, {}
-  for _, role in ipairs(roles) do
+  for _, role in ipairs(given) do
     held[role] = true
     list[#list + 1] = { what = "--role " .. role, role = role }
+  end
+  for _, key in ipairs(app.try(store:access_keys())) do
+    local why = ended(key, locked, app.now())
+    for _, role in ipairs(key.user == asked.user and key.roles or {}) do
+      held[role] = held[role] or not why
+      list[#list + 1] = { what = "key " .. key.id, role = role, agents = key.agents, ended = why,
+        device = key.device }
+    end
   end
   for _, grant in ipairs(app.try(store:grants())) do
     if grant.user == asked.user or grant.holders and held[grant.holders] then
@@ -72,21 +80,19 @@ local function sources_of(app, store, asked, roles)
         session = grant.session, agent = grant.agent, owner = grant.owner }
     end
   end
-  for _, key in ipairs(app.try(store:access_keys())) do
-    for _, role in ipairs(key.user == asked.user and key.roles or {}) do
-      list[#list + 1] = { what = "key " .. key.id, role = role, agents = key.agents }
-    end
-  end
   return list
 end
 
--- The lock of the user; nil: there is none.
-local function lock_of(app, store, user)
+-- The lock of the user, nil: there is none; and the ids of access keys that are locked, as a set.
+local function locks_of(app, store, user)
+  local own, keys = nil, {}
   for _, lock in ipairs(app.try(store:locks())) do
-    if lock.user == user then
-      return lock
+    own = lock.user == user and lock or own
+    if lock.key then
+      keys[lock.key] = true
     end
   end
+  return own, keys
 end
 
 local function asked_of(app, args)
@@ -120,7 +126,7 @@ return {
     sessile access explain ann view_session --role auditor     if a token gave that role]],
   arguments = {
     { "who", "a user", is = "user" },
-    { "permission", "as view_session: see `sessile whoami`" },
+    { "permission", "as view_session: see `sessile access roles`" },
     { "id", "a session, which need not exist", "?" },
   },
   options = { { "--role ROLE", "as if the credential gave this role; may be repeated",
@@ -131,10 +137,11 @@ return {
   run = function(app, args)
     local store = access.store(app)
     local asked = asked_of(app, args)
-    local lock = lock_of(app, store, args.who)
-    local sources, allowed = sources_of(app, store, asked, args.role), false
+    local role_of = roles.teller(app)
+    local lock, locked = locks_of(app, store, args.who)
+    local sources, allowed = sources_of(app, store, asked, args.role, locked), false
     for _, source in ipairs(sources) do
-      source.against = against(app, store, source, asked)
+      source.against = against(role_of, source, asked)
       allowed = allowed or not source.against
     end
     allowed = allowed and not lock
@@ -142,7 +149,7 @@ return {
       local rows = {}
       for i, source in ipairs(sources) do
         rows[i] = { what = source.what, role = source.role, allows = not source.against,
-          because = source.against }
+          because = source.against, device = source.device }
       end
       app:print_json { allowed = allowed, locked = lock ~= nil, sources = app.array(rows) }
       return
@@ -155,7 +162,8 @@ return {
     for _, source in ipairs(sources) do
       app:out(("  %s  %s\n"):format(terminal.line(source.what), source.against
         and "no: " .. terminal.line(source.against)
-        or ("yes: %s"):format(terminal.line(source.role))))
+        or ("yes: %s%s"):format(terminal.line(source.role), source.device
+          and ", with the device " .. terminal.line(source.device) or "")))
     end
     if #sources == 0 then
       app:out "  nothing gives this user a role\n"

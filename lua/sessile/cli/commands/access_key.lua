@@ -11,11 +11,10 @@ function actions.new(app, args)
   if #args.role == 0 then
     app.fail("a key gives a role: name one with --role", "EUSAGE")
   end
-  local key = app.try_or({ EINVALID = "See the roles: sessile guard status" },
-    access.store(app):access_key {
-      user = args.what, roles = args.role, agents = #args.only > 0 and args.only or nil,
-      device = args.device, label = args.label, expires = access.ends(app, args["for"]),
-    })
+  local key = access.try_role(app, access.store(app, true):access_key {
+    user = args.what, roles = args.role, agents = #args.only > 0 and args.only or nil,
+    device = args.device, label = args.label, expires = access.ends(app, args["for"]),
+  })
   app:result({ key = key, user = args.what, roles = app.array(args.role) }, key .. "\n")
   app:note "This key is shown once. Give it in $SESSILE_TOKEN, or in a file: --token-file FILE"
 end
@@ -30,6 +29,7 @@ function actions.list(app, args)
       rows[#rows + 1] = { terminal.line(one.id), one.user and terminal.line(one.user) or "nobody",
         terminal.line(table.concat(one.roles or {}, ", ")),
         not expires and "no end" or (expires <= now and "expired " or "") .. terminal.day(expires),
+        one.device and terminal.line(one.device) or "",
         one.label and terminal.line(one.label) or "" }
     end
   end
@@ -38,7 +38,8 @@ function actions.list(app, args)
   elseif #rows == 0 then
     app:note "There are no access keys. Make one: sessile access key new USER --role ROLE"
   else
-    app:print_table({ "ID", "USER", "ROLES", "UNTIL", "LABEL" }, rows, { "LABEL" })
+    app:print_table({ "ID", "USER", "ROLES", "UNTIL", "DEVICE", "LABEL" }, rows,
+      { "DEVICE", "LABEL" })
   end
 end
 
@@ -66,7 +67,7 @@ return {
   options = {
     { "--role ROLE", "a role that the key gives; may be repeated", many = true },
     access.AGENTS,
-    { "--device NAME", "the credential must name this device, too" },
+    { "--device NAME", "accepted only with this name in $SESSILE_DEVICE, or given by a program" },
     { "--label TEXT", "what it is for, for people" },
     access.FOR,
   },

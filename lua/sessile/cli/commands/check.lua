@@ -37,6 +37,21 @@ local function totals(report)
     report.salvaged)
 end
 
+local CONTROL = "guard.control/"
+
+-- What a salvage of the control log lost is not in force any more, which nobody else would tell.
+local function tell_lost_facts(app, store, report)
+  for _, found in ipairs(report.findings) do
+    if (found.file or ""):find(CONTROL, 1, true) and found.what:find("^salvaged:") then
+      store:note("control_log_salvaged", { lost = report.lost }) -- without an audit: nowhere
+      app:note("It was the control log. Whatever a lost entry granted, ended, revoked, locked or "
+        .. "held is as it was before: compare `sessile access list` and `sessile hold list` with "
+        .. "what was decided.")
+      return
+    end
+  end
+end
+
 -- The files that were repaired.
 local function salvaged(findings)
   local files = {}
@@ -93,14 +108,21 @@ return {
     A damaged session can be read but not written. --salvage replaces its log: each lost
     entry becomes a tombstone, every other entry keeps its id and place. The old bytes
     are kept beside it. The exit code is 5 if there is damage, and 7 if the only problem
-    is that some logs may not be read.]],
+    is that some logs may not be read.
+
+    If the control log of a store with a guard is damaged, nobody is let in, and whoever
+    has the store checks it as the host, also under the profile strict. A token or an
+    access key does not.]],
   run = function(app, args)
     if app.globals.user and not args.id then
       return nil, "whose a damaged log is may not be known: leave out --user to check all "
         .. "sessions, or check a session: sessile check ID --user "
         .. hints.shown(app.globals.user), "EUSAGE"
     end
-    local store = app:need_store()
+    local store, is_host = app:store_to_mend()
+    if is_host then
+      app:note "The control log is damaged: this is done as the host, whom no guard asks."
+    end
     if args.salvage then
       ask.must(app, args, args.id
         and ("Rewrite %s with everything that can be read"):format(hints.shown(args.id))
@@ -127,6 +149,7 @@ return {
       end
       app:out(totals(report) .. "\n")
     end
+    tell_lost_facts(app, store, report)
     return report.ok and 0 or exit_code(report)
   end,
 }

@@ -71,16 +71,16 @@ return {
       confirm(app, args, which)
     end
     local store = app:store()
-    local gone, failed, failed_code
+    local gone, failed, failed_code, _, rule
     if store then
-      gone, failed, failed_code = store:delete(which, {
+      gone, failed, failed_code, _, rule = store:delete(which, {
         soft = args.soft, memory = args.memory, reason = args.reason, actor = args.actor,
       })
     end
     if not store or not gone and failed_code == "ENOTFOUND" and code then
       return nil, message, code, step -- as it was found, with what to do next
     end
-    app.try(gone, failed, failed_code)
+    app.try(gone, failed, failed_code, nil, rule)
     if app.json then
       app:print_json { id = which.id, id_hash = gone.id_hash, time = gone.time,
         soft = args.soft or false }

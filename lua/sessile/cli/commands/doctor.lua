@@ -45,7 +45,8 @@ return {
   options = { { "--offline", "do not look whether the models' endpoints answer" } },
   about = [[
     Changes nothing, except that it creates, locks and removes a file in the store's
-    folder to check that locks work. It shows no key. Of the endpoint of a model it asks
+    folder to check that locks work, and that a guard records what was looked at. It shows
+    no key. Of the endpoint of a model it asks
     which models there are, for at most 5 seconds; no model is asked anything. The exit
     code is 1 if something is bad.]],
   run = function(app, args)

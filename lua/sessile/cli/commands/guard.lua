@@ -10,6 +10,12 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
+local NO_GUARD = "There is no guard: whoever has the key of the store may do everything.\n"
+
+local function capital(text)
+  return text:sub(1, 1):upper() .. text:sub(2)
+end
+
 -- Rows of a name and a text, which is broken at the width of a terminal.
 local function print_rows(app, rows)
   local widest = 0
@@ -46,10 +52,16 @@ commands.whoami = {
     --token-file, which others may not read. Without one you are whoever the system lets
     open the store, and may do everything.]],
   run = function(app)
-    local store = app:need_store()
-    if not guard_open.is_on(store) then
-      app:result({ guard = false, host = true },
-        "There is no guard: whoever has the key of the store may do everything.\n")
+    local store, message, code, step, _, rule = app:store()
+    if rule == "guard" then
+      app:result({ guard = true, host = false, configured = false, permissions = app.array {} },
+        capital(message) .. ": you may do nothing.\n")
+      app:note(step)
+      return
+    elseif not store then
+      app.fail(message, code, step, rule)
+    elseif not guard_open.is_on(store) then
+      app:result({ guard = false, host = true }, NO_GUARD)
       return
     end
     local who = app.try(store:who())
@@ -139,6 +151,28 @@ local function tokens_of(wanted)
     terminal.line(token.keys)) or "none are accepted; access keys are"
 end
 
+-- What the store itself says: {root =, state =, why =, step =}. state: "set", or why it lets nobody
+-- in: "unset", the configuration sets no guard; "damaged", its control log is; nil: there is no
+-- store, or no guard.
+local function asked(app, wanted)
+  if wanted == "off" then -- opening it would switch its guard off
+    return {}
+  end
+  local store, message, code, step, absent, rule = app:store()
+  if store then
+    return { root = wanted and wanted.audit and store:audit_root() or nil,
+      state = wanted and "set" or nil }
+  elseif absent then
+    return {}
+  elseif rule ~= "guard" and rule ~= "control" then
+    app.fail(message, code, step, rule)
+  end
+  return { state = rule == "guard" and "unset" or "damaged", why = message, step = step }
+end
+
+local SHOWN = { "roles", "require_principal", "plain", "rate_limits", "audit", "consent", "screens",
+  "urls" }
+
 commands["guard status"] = {
   summary = "show whether the store has a guard, and what it consists of",
   usage = "guard status",
@@ -146,45 +180,54 @@ commands["guard status"] = {
     sessile guard status                          what is on, and what is not
     sessile guard status --json | jq -r .profile  the profile, for a program]],
   about = [[
-    A guard is set by `guard` in your configuration: see `sessile guard init`.]],
+    A guard is set by `guard` in your configuration: see `sessile guard init`. A store that
+    was guarded once stays so: without a guard in the configuration nothing can be done
+    with it, which is said here.]],
   run = function(app)
     local cfg = app.try(app:config())
     local wanted = guard_open.wanted(cfg.guard)
-    local store = type(wanted) == "table" and wanted.audit and app:store_if_any()
-    local root = store and store:audit_root() or nil
-    if type(wanted) ~= "table" then
-      app:result({ on = false, profile = wanted or nil },
-        "There is no guard: whoever has the key of the store may do everything.\n")
-      if not app.json then
-        app:note "Set one: sessile guard init"
+    local is_set = type(wanted) == "table"
+    local found = asked(app, wanted)
+    if app.json then
+      local rows = { on = is_set, profile = is_set and wanted.profile or wanted or nil,
+        store = found.state, why = found.why }
+      for _, name in ipairs(is_set and SHOWN or {}) do
+        rows[name] = wanted[name]
       end
+      if is_set then
+        rows.tokens, rows.audit_root = (wanted.identity or {}).token ~= nil, found.root
+      end
+      app:print_json(rows)
       return
     end
-    if app.json then
-      app:print_json { on = true, profile = wanted.profile, roles = wanted.roles,
-        require_principal = wanted.require_principal, plain = wanted.plain,
-        rate_limits = wanted.rate_limits, audit = wanted.audit,
-        consent = wanted.consent, screens = wanted.screens, urls = wanted.urls,
-        tokens = wanted.identity ~= nil and wanted.identity.token ~= nil, audit_root = root }
+    if not is_set then
+      app:out(found.why and capital(found.why) .. ".\n" or NO_GUARD)
+      app:note(found.step or "Set one: sessile guard init")
       return
     end
     print_rows(app, {
       { "guard", ("%s, from %s"):format(wanted.profile,
         terminal.line(show.origin(cfg:origin "guard.profile"))) },
+      { "store", found.why or found.state and "it is guarded, and its control log can be read"
+        or "there is none yet" },
       { "means", SEAT_BELT },
-      { "roles", terminal.line(roles_of(wanted)) },
+      { "roles", terminal.line(roles_of(wanted)) .. "; what they may: sessile access roles" },
       { "host", wanted.require_principal and "the store's own handle makes views, and nothing else"
         or "the store's own handle may do everything" },
       { "plain", wanted.plain and "a store that is not sealed opens"
         or "a store that is not sealed does not open" },
       { "limits", limits_of(wanted) },
       { "audit", audit_of(wanted) },
-      { "root key", root or "none yet: the audit begins with the first event" },
+      { "root key", found.root or found.why and "not known while the store cannot be used"
+        or "none yet: the audit begins with the first event" },
       { "screens", screens_of(wanted) },
       { "URLs", urls_of(wanted) },
       { "tokens", tokens_of(wanted) },
       { "consent", wanted.consent and "memory of a user is for those who consent" or "not asked" },
     })
+    if found.step then
+      app:note(found.step)
+    end
   end,
 }
 
