@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "guard/access.h"
+#include "guard/authorize.h"
 #include "guard/event.h"
 
 enum { NAME_MOST = 63, DETAILS_MOST = 4096, DETAILS_DEPTH = 8 };
@@ -30,8 +31,10 @@ static sessile_status read_name(char out[NAME_MOST + 6], sessile_slice name,
     return SESSILE_OK;
 }
 
+/* name: as read_name() made it. why: how a rule of the host's failed. */
 static sessile_status check(const sessile_store *view, const sessile_operation *o,
-                            guard_names *names, sessile_error *err)
+                            const char *name, guard_names *names, char why[AUTHORIZE_WHY],
+                            sessile_error *err)
 {
     principal *p = view->who;
     const permissions need = PERMISSION_OF(o->permission);
@@ -49,9 +52,14 @@ static sessile_status check(const sessile_store *view, const sessile_operation *
     status = guard_own_names(&call, view->core, &options, err);
     *names = call.names;
     names->id = o->id;
-    int may = (call.who->may & need) != 0;
+    if (!status && !(call.who->may & need))
+        status = guard_refuse(o->permission, err);
+    const authorize_question question = {call.who,  slice_of(name), need,
+                                         !o->reads, names,          NULL};
+    if (!status)
+        status = authorize(&question, why, err);
     principal_release(call.granted);
-    return status || may ? status : guard_refuse(o->permission, err);
+    return status;
 }
 
 static limit_rule rule_of(const char *name)
@@ -66,18 +74,19 @@ static limit_rule rule_of(const char *name)
 sessile_status guard_may(sessile_store *view, const sessile_operation *o,
                          sessile_error *err)
 {
-    char name[NAME_MOST + 6];
+    char name[NAME_MOST + 6], failed[AUTHORIZE_WHY] = "";
     limit_rule rule = rule_of(o->limit);
     sessile_error why = {0}, unwritten;
     guard_names names;
     audit_event e;
+    buf details;
     sessile_status status = read_name(name, o->name, err);
 
     if (!status && rule == LIMIT_RULES)
         status = fail(err, SESSILE_INVALID, "there is no rate limit \"%.40s\"", o->limit);
     if (status || !view->who)
         return status;
-    status = check(view, o, &names, &why);
+    status = check(view, o, name, &names, failed, &why);
     if (!status)
         status = guard_take(view->who, rule, &names, &why);
     audit_event_init(&e);
@@ -87,8 +96,17 @@ sessile_status guard_may(sessile_store *view, const sessile_operation *o,
     e.outcome.is = status ? AUDIT_FAILURE : AUDIT_SUCCESS;
     e.outcome.status = status;
     e.outcome.rule = slice_of(why.rule);
+    buf_init(&details, &view->alloc);
+    if (failed[0]) {
+        buf_printf(&details, "{\"why\":");
+        audit_put_text(&details, slice_of(failed));
+        buf_putc(&details, '}');
+    }
+    if (!details.failed)
+        e.details = (sessile_slice){details.data, details.size};
     sessile_status written = guard_event(
         view->who, o->reads && !status ? AUDIT_READ : AUDIT_WRITE, &e, NULL, &unwritten);
+    buf_deinit(&details);
     if (written)
         atomic_store(&view->who->guard->broken, 1);
     if (!status && written && !o->reads)

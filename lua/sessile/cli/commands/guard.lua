@@ -165,7 +165,7 @@ commands["guard status"] = {
         require_principal = wanted.require_principal, plain = wanted.plain,
         rate_limits = wanted.rate_limits, audit = wanted.audit,
         consent = wanted.consent, screens = wanted.screens, urls = wanted.urls,
-        tokens = wanted.identity ~= nil and wanted.identity.token ~= nil, audit_root = root }
+        authorize = wanted.authorize or nil, tokens = wanted.identity ~= nil and wanted.identity.token ~= nil, audit_root = root }
       return
     end
     print_rows(app, {
@@ -183,6 +183,7 @@ commands["guard status"] = {
       { "screens", screens_of(wanted) },
       { "URLs", urls_of(wanted) },
       { "tokens", tokens_of(wanted) },
+      { "rule", wanted.authorize and terminal.line(wanted.authorize) or "none of your own" },
       { "consent", wanted.consent and "memory of a user is for those who consent" or "not asked" },
     })
   end,
