@@ -3,6 +3,7 @@
 
 #include "base/names.h"
 #include "operations/annotate.h"
+#include "screen/screen.h"
 
 sessile_status sessile_label(sessile_session *session, sessile_id entry,
                              sessile_slice name, sessile_error *err)
@@ -23,6 +24,11 @@ sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
     GUARD_ENTER(unlabel, session);
     GUARD_TEXT("set", slice_of("label"));
     GUARD_ENTRY(&entry);
+    if (screen_is_label(name)) {
+        GUARD_REFUSE_IF(GUARD_WHO, guard_may_unflag(GUARD_WHO, err));
+        if (name.size < SCREEN_LABEL) /* no rule is longer */
+            GUARD_TEXT("flag", name);
+    }
     return GUARD_LEAVE(session_label(core, entry, name, 1, err));
 }
 

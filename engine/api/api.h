@@ -100,16 +100,16 @@ static inline int api_bad(sessile_slice slice)
 /* The cores of the memories that a call is given. writes: 1 if it may write to them,
  * which wants the permission; what an agent keeps for all is left out for those who may
  * only read it. */
-#define API_MEMORIES(cores, memories, given, writes)                                     \
-    memory_cores cores = {.count = 0};                                                   \
-    do {                                                                                 \
-        sessile_status bad_ =                                                            \
-            api_memory_cores(&cores, memories, given, writes, GUARD_WHO, __func__, err); \
-        if (bad_)                                                                        \
-            return GUARD_LEAVE(bad_);                                                    \
+#define API_MEMORIES(cores, memories, given, writes)                                  \
+    memory_cores cores = {.count = 0};                                                \
+    do {                                                                              \
+        sessile_status bad_ =                                                         \
+            api_memory_cores(&cores, memories, given, writes, &call_, __func__, err); \
+        if (bad_)                                                                     \
+            return GUARD_LEAVE(bad_);                                                 \
     } while (0)
 sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memories,
-                                size_t count, int writes, const principal *who,
+                                size_t count, int writes, const guard_call *call,
                                 const char *function, sessile_error *err);
 
 /* Begins reading from a session: reads what others wrote, and locks its mutex. The caller

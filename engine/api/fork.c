@@ -75,7 +75,7 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
     if (status)
         return status;
     GUARD_ENTER(put, store);
-    GUARD_ALSO_MAY(session, VIEW_SESSION);
+    GUARD_ALSO_MAY(put, session, VIEW_SESSION);
     GUARD_REFUSE_IF(GUARD_WHO,
                     guard_made_names(&call_, GUARD_ALSO(session), &chosen, err));
     GUARD_COUNT;
@@ -152,7 +152,7 @@ sessile_status sessile_child_merged(sessile_session *parent, const sessile_sessi
     API_NEED(child);
     API_TEXT(message);
     GUARD_ENTER(child_merged, parent);
-    GUARD_ALSO_MAY(child, VIEW_SESSION);
+    GUARD_ALSO_MAY(child_merged, child, VIEW_SESSION);
     GUARD_ENTRY(out);
     GUARD_TEXT("child", guard_names_of(GUARD_ALSO(child)).id);
     return GUARD_LEAVE(session_child_merged(core, GUARD_ALSO(child), message, out, err));
@@ -166,7 +166,7 @@ sessile_status sessile_child_discarded(sessile_session *parent,
     API_NEED(child);
     API_TEXT(reason);
     GUARD_ENTER(child_discarded, parent);
-    GUARD_ALSO_MAY(child, VIEW_SESSION);
+    GUARD_ALSO_MAY(child_discarded, child, VIEW_SESSION);
     GUARD_TEXT("child", guard_names_of(GUARD_ALSO(child)).id);
     GUARD_TEXT("reason", reason);
     return GUARD_LEAVE(session_child_discarded(core, GUARD_ALSO(child), reason, err));

@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "guard/guard.h"
+#include "policy/authorize.h"
 
 const char *sessile_permission_name(sessile_permission permission)
 {
@@ -27,7 +28,15 @@ sessile_status sessile_store_guard(sessile_store *store,
         API_NEED_IF(options->roles[i].permission_count, options->roles[i].permissions);
     API_NEED_IF(options->limits.rate_count, options->limits.rates);
     API_TEXTS(options->urls.options.allow, options->urls.options.allow_count);
-    return guard_set(store, options, err);
+    authorize_rule rule = {NULL, NULL, NULL};
+    sessile_status status = SESSILE_OK;
+    if (options->authorize && !options->off)
+        status = authorize_load(&rule, options->authorize, os_current, err);
+    if (!status)
+        status = guard_set(store, options, &rule, err);
+    if (status && rule.release)
+        rule.release(rule.ref);
+    return status;
 }
 
 void sessile_credential_init(sessile_credential *credential)

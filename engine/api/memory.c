@@ -67,7 +67,7 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     GUARD_ENTER(memory_open, store);
     GUARD_NAMES(sessile_memory_options, options, guard_own_memory);
     if (options->consent.size) {
-        GUARD_REFUSE_IF(GUARD_WHO, guard_also(GUARD_WHO, &call_.names,
+        GUARD_REFUSE_IF(GUARD_WHO, guard_also(GUARD_WHO, &call_.names, OP_memory_open,
                                               SESSILE_MAY_WRITE_MEMORY, err));
         GUARD_REFUSE_IF(GUARD_WHO, guard_check_consent(GUARD_WHO, options->user, err));
     }
@@ -413,9 +413,12 @@ sessile_status api_check_recall(const sessile_recall_options *options, sessile_e
 }
 
 sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memories,
-                                size_t count, int writes, const principal *who,
+                                size_t count, int writes, const guard_call *call,
                                 const char *function, sessile_error *err)
 {
+    /* whose session has no guard recalls or remembers, as far as the memories' knows */
+    guard_op op = call->who ? (guard_op)call->op : writes ? OP_remember_begin : OP_recall;
+
     if (count > MEMORY_CORES_MOST)
         return fail(err, SESSILE_INVALID,
                     "at most %d memories: the user's, and the one that the agent keeps "
@@ -425,9 +428,9 @@ sessile_status api_memory_cores(memory_cores *cores, sessile_memory *const *memo
         if (!memories || !memories[i])
             return api_missing(err, function,
                                memories ? "one of the memories" : "memories");
-        if (!guard_gives_memory(who, memories[i], writes) ||
-            GUARD_MAY(memories[i], READ_MEMORY, NULL) ||
-            (writes && GUARD_MAY(memories[i], WRITE_MEMORY, NULL)))
+        if (!guard_gives_memory(call->who, memories[i], writes) ||
+            GUARD_MAY(op, memories[i], READ_MEMORY, NULL) ||
+            (writes && GUARD_MAY(op, memories[i], WRITE_MEMORY, NULL)))
             continue;
         cores->at[cores->count++] = GUARD_ALSO(memories[i]);
     }

@@ -83,7 +83,7 @@ sessile_memory_agent_source(sessile_session *session, sessile_memory *memory,
     if (status)
         return status;
     GUARD_ENTER(memory_agent_source, session);
-    GUARD_ALSO_MAY(memory, READ_MEMORY);
+    GUARD_ALSO_MAY(memory_agent_source, memory, READ_MEMORY);
     return GUARD_LEAVE(
         memory_agent_source(core, GUARD_ALSO(memory), entry, before, source, err));
 }

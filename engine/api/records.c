@@ -33,8 +33,7 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
         return status;
     GUARD_ENTER(records_open, store);
     GUARD_NAMES(sessile_session_options, options, guard_own_names);
-    GUARD_REFUSE_IF(!count && !guard_creates(GUARD_WHO),
-                    guard_refuse(SESSILE_MAY_CREATE_SESSION, err));
+    GUARD_REFUSE_IF(GUARD_WHO && !count, guard_may_create(&call_, err));
     if (count)
         GUARD_AS(resume);
     else

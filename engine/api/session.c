@@ -107,9 +107,9 @@ static sessile_status open_counted(guard_call *call, session_core **out,
         return status;
     }
     error_clear(err);
-    if (!guard_creates(call->who))
-        return guard_refuse(SESSILE_MAY_CREATE_SESSION, err);
-    status = guard_count(call, err);
+    status = guard_may_create(call, err);
+    if (!status)
+        status = guard_count(call, err);
     return status ? status : session_open_or_make(out, store, options, err);
 }
 

@@ -2,8 +2,9 @@
  * enter.c: what is checked of a call before the floors below see it.
  *
  * In this order: the principal was not revoked and has not expired; it has the
- * permission; the names are in its scope. Nothing of the store is read before the names
- * are allowed, so neither an answer nor its time tells whether there is such a session.
+ * permission; the names are in its scope; the host's own rule allows it. Nothing of the
+ * store is read before the names are allowed, so neither an answer nor its time tells
+ * whether there is such a session.
  */
 #include "guard/guard.h"
 
@@ -11,6 +12,7 @@
 
 #include "base/names.h"
 #include "guard/access.h"
+#include "guard/authorize.h"
 #include "guard/event.h"
 #include "guard/rows.h"
 #include "session/handle.h"
@@ -44,7 +46,7 @@
 
 #define OPERATION(name, permission, also, limit, event, screens, object)            \
     [OP_##name] = {NEED_##permission | NEED_##also, OF_ALL_##object, LIMIT_##limit, \
-                   #event},
+                   #event, #name},
 const guard_row guard_rows[OP_COUNT] = {
 #include "guard/operations.def"
 };
@@ -56,13 +58,29 @@ static const unsigned char has_names[OP_COUNT] = {
     [OP_create] = 1, [OP_resume] = 1,   [OP_session_open] = 1,
     [OP_delete] = 1, [OP_undelete] = 1, [OP_records_open] = 1,
 };
-int guard_changes(unsigned op)
+
+/* Those whose names come after guard_check(): the host's rule is asked when they are
+ * allowed. Of a row that is not here it is asked at once; of one that should not be here,
+ * never, which unit/guard/test_authorize finds. */
+static const unsigned char names_follow[OP_COUNT] = {
+    [OP_create] = 1,   [OP_resume] = 1,       [OP_session_open] = 1, [OP_delete] = 1,
+    [OP_undelete] = 1, [OP_records_open] = 1, [OP_memory_open] = 1,  [OP_consent] = 1,
+    [OP_list] = 1,     [OP_list_with] = 1,    [OP_search_open] = 1,  [OP_fork] = 1,
+    [OP_put] = 1,      [OP_child] = 1,
+};
+
+static int changes(permissions need)
 {
     const permissions reads = PERMISSION(VIEW_SESSION) | PERMISSION(READ_MEMORY) |
                               PERMISSION(CHECK_STORE) | PERMISSION(READ_AUDIT) |
                               NEED_STEP | NEED_CHECK_AUDIT;
 
-    return (guard_rows[op].need & ~reads) != 0;
+    return (need & ~reads) != 0;
+}
+
+int guard_changes(unsigned op)
+{
+    return changes(guard_rows[op].need);
 }
 
 /* After an event could not be written, nothing is changed before one can. This one says
@@ -107,16 +125,20 @@ int guard_gives_memory(const principal *p, const sessile_memory *memory, int wri
     return !p || ((p->may & need) == need && (!writes || p->all || !memory->shared));
 }
 
-int guard_creates(const principal *p)
-{
-    return !p || (p->may & PERMISSION(CREATE_SESSION));
-}
-
 sessile_status guard_refuse(sessile_permission permission, sessile_error *err)
 {
     return fail(err, SESSILE_DENIED,
                 "this needs the permission %s, which no role of this view gives",
                 permission_name(permission));
+}
+
+sessile_status guard_may_create(guard_call *call, sessile_error *err)
+{
+    if (!call->who)
+        return SESSILE_OK;
+    if (!(call->who->may & PERMISSION(CREATE_SESSION)))
+        return guard_refuse(SESSILE_MAY_CREATE_SESSION, err);
+    return authorize_call_as(call, OP_create, NULL, err);
 }
 
 static sessile_status refuse_first(permissions missing, sessile_error *err)
@@ -179,9 +201,15 @@ static int sees_still(const principal *p, const guard_names *of)
     return principal_sees(p, &names);
 }
 
-sessile_status guard_also(principal *who, const guard_names *names,
+sessile_status guard_also(principal *who, const guard_names *names, guard_op op,
                           sessile_permission permission, sessile_error *err)
 {
+    const authorize_question question = {who,
+                                         slice_of(guard_rows[op].name),
+                                         (permissions)1 << permission,
+                                         changes((permissions)1 << permission),
+                                         names,
+                                         NULL};
     sessile_status status;
 
     if (!who)
@@ -189,7 +217,9 @@ sessile_status guard_also(principal *who, const guard_names *names,
     status = access_accept(who, err);
     if (!status && !(who->may & (permissions)1 << permission))
         status = guard_refuse(permission, err);
-    return status || sees_still(who, names) ? status : refuse_foreign(err);
+    if (!status && !sees_still(who, names))
+        status = refuse_foreign(err);
+    return status ? status : authorize(&question, NULL, err);
 }
 
 sessile_status guard_check(guard_call *call, sessile_error *err)
@@ -231,7 +261,8 @@ sessile_status guard_check(guard_call *call, sessile_error *err)
         return refuse_foreign(err);
     if (call->shared && !p->all && (o->need & PERMISSION(WRITE_MEMORY)))
         return refuse_shared(err);
-    return check_recorded(call, err);
+    status = names_follow[call->op] ? SESSILE_OK : authorize_call(call, NULL, err);
+    return status ? status : check_recorded(call, err);
 }
 
 static sessile_slice own_agent(const store_core *store)
@@ -293,6 +324,7 @@ sessile_status guard_own_names(guard_call *call, const store_core *store,
 {
     principal *p = call->who;
     guard_names names;
+    sessile_status status;
 
     if (!p->all && !options->user.data)
         options->user = p->user;
@@ -300,7 +332,8 @@ sessile_status guard_own_names(guard_call *call, const store_core *store,
     if (!names.agent.size)
         names.agent = own_agent(store);
     call->names = names;
-    return take_granted(call, &names, principal_sees(p, &names), err);
+    status = take_granted(call, &names, principal_sees(p, &names), err);
+    return status ? status : authorize_call(call, NULL, err);
 }
 
 sessile_status guard_made_names(guard_call *call, const session_core *from,
@@ -318,7 +351,7 @@ sessile_status guard_made_names(guard_call *call, const session_core *from,
     sees = principal_sees(call->who, &names);
     if (!sees || !call->names.id.size)
         call->names = names;
-    return sees ? SESSILE_OK : refuse_foreign(err);
+    return sees ? authorize_call(call, &names, err) : refuse_foreign(err);
 }
 
 sessile_status guard_own_memory(guard_call *call, const store_core *store,
@@ -333,7 +366,7 @@ sessile_status guard_own_memory(guard_call *call, const store_core *store,
     call->names = (guard_names){agent, options->user, {NULL, 0}};
     if (!(p->may & PERMISSION(WRITE_MEMORY)) || (!options->user.size && !p->all))
         options->must_exist = 1; /* who may not write to it makes none */
-    return sees ? SESSILE_OK : refuse_foreign(err);
+    return sees ? authorize_call(call, NULL, err) : refuse_foreign(err);
 }
 
 /* 1: a permission for what concerns the whole store, and for nothing else. */
@@ -421,6 +454,15 @@ sessile_status guard_may_consent(const principal *p, sessile_slice user,
                      "only the user consents, or whoever may manage_privacy");
 }
 
+sessile_status guard_may_unflag(const principal *p, sessile_error *err)
+{
+    if (p->may & (PERMISSION(MANAGE_ACCESS) | PERMISSION_HOST))
+        return SESSILE_OK;
+    return fail(err, SESSILE_DENIED,
+                "a screen put this label: it is removed by the host, or with the "
+                "permission manage_access");
+}
+
 sessile_status guard_check_consent(const principal *p, sessile_slice user,
                                    sessile_error *err)
 {
@@ -436,10 +478,9 @@ sessile_status guard_own_list(guard_call *call, const store_core *store,
     call->names = (guard_names){options->agent, options->user, {NULL, 0}};
     if (options->agent.data && !principal_sees_agent(p, options->agent))
         return refuse_foreign(err);
-    if (p->all)
-        return SESSILE_OK;
-    if (options->user.data && !slice_same(options->user, p->user))
+    if (!p->all && options->user.data && !slice_same(options->user, p->user))
         return refuse_foreign(err);
-    options->user = p->user;
-    return SESSILE_OK;
+    if (!p->all)
+        call->names.user = options->user = p->user;
+    return authorize_call(call, NULL, err);
 }

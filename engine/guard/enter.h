@@ -124,21 +124,23 @@ sessile_status guard_may_consent(const principal *p, sessile_slice user,
 /* The same, where the guard asks for consent (sessile_guard_options). */
 sessile_status guard_check_consent(const principal *p, sessile_slice user,
                                    sessile_error *err);
+/* DENIED: what a screen flagged is unflagged by the host, or who may manage_access. */
+sessile_status guard_may_unflag(const principal *p, sessile_error *err);
 /* 1 if a memory that a call is given may be read, or written to (writes). */
 int guard_gives_memory(const principal *p, const sessile_memory *memory, int writes);
-/* 1 if the principal (NULL: any) may make sessions. */
-int guard_creates(const principal *p);
+/* A call that opens what is there is about to make it: DENIED, as of sessile_create(). */
+sessile_status guard_may_create(guard_call *call, sessile_error *err);
 /* LIMIT: it was called too often. */
 sessile_status guard_count(guard_call *call, sessile_error *err);
 /* DENIED: a call that needs this permission would be refused to p. names: of a session;
  * without an id, of a memory, or of the session that the view is narrowed to; those that
- * are left out become p's own. */
+ * are left out become p's own. A rule of the host's is about calls: it is not asked. */
 sessile_status guard_allows(principal *p, const store_core *store,
                             sessile_permission permission, guard_names *names,
                             sessile_error *err);
-/* DENIED: whoever has another handle, of these names, may not use it (any more). NULL:
- * its store has no guard. */
-sessile_status guard_also(principal *who, const guard_names *names,
+/* DENIED: whoever has another handle, of these names, may not use it for op (any more).
+ * NULL: its store has no guard. */
+sessile_status guard_also(principal *who, const guard_names *names, guard_op op,
                           sessile_permission permission, sessile_error *err);
 /* DENIED: that permission is missing. */
 sessile_status guard_refuse(sessile_permission permission, sessile_error *err);
@@ -244,10 +246,10 @@ guard_names guard_names_of(const session_core *s);
 #define GUARD_PRINCIPAL(handle) ((handle)->who)
 
 /* One more handle that the call uses, not NULL: its own principal is asked, too. */
-#define GUARD_MAY(handle, permission, err) \
-    guard_also((handle)->who, &(handle)->names, SESSILE_MAY_##permission, err)
-#define GUARD_ALSO_MAY(handle, permission) \
-    GUARD_REFUSE_IF((handle)->who, GUARD_MAY(handle, permission, err))
+#define GUARD_MAY(op_, handle, permission, err) \
+    guard_also((handle)->who, &(handle)->names, op_, SESSILE_MAY_##permission, err)
+#define GUARD_ALSO_MAY(op_, handle, permission) \
+    GUARD_REFUSE_IF((handle)->who, GUARD_MAY(OP_##op_, handle, permission, err))
 /* Its core. */
 #define GUARD_ALSO(handle) ((handle)->core)
 

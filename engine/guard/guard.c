@@ -32,6 +32,8 @@ void guard_free(guard *g)
     access_close(g->access);
     jws_close(g->verifier);
     roles_deinit(&g->roles, &a);
+    if (g->authorize.release)
+        g->authorize.release(g->authorize.ref);
     mem_free(&a, g, sizeof *g);
 }
 
@@ -141,7 +143,7 @@ static sessile_status switch_off(sessile_store *store, sessile_error *err)
 }
 
 sessile_status guard_set(sessile_store *store, const sessile_guard_options *options,
-                         sessile_error *err)
+                         const authorize_rule *rule, sessile_error *err)
 {
     const sessile_error none = {0};
     write_rules *rules = NULL;
@@ -184,6 +186,7 @@ sessile_status guard_set(sessile_store *store, const sessile_guard_options *opti
             guard_free(g);
         return status;
     }
+    g->authorize = *rule;
     store->core->rules = rules;
     atomic_store(&store->core->consent, options->consent != 0);
     principal_release(store->who);

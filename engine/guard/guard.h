@@ -9,6 +9,7 @@
 #include "audit/audit.h"
 #include "base/os.h"
 #include "guard/access.h"
+#include "guard/authorize.h"
 #include "guard/principal.h"
 #include "limit/limit.h"
 #include "vault/jws.h"
@@ -29,13 +30,15 @@ struct guard {
     char profile[41];       /* with which it was, while it waits; cut */
     access_fold *access;    /* grants, keys, locks */
     jws_verifier *verifier; /* NULL: no tokens */
-    atomic_int broken;      /* an event could not be written */
-    atomic_uint made;       /* principals and handles, which are numbered */
+    authorize_rule authorize;
+    atomic_int broken; /* an event could not be written */
+    atomic_uint made;  /* principals and handles, which are numbered */
 };
 
-/* sessile_store_guard(), _as(), _renew() and _revoke(); arguments are not NULL. */
+/* sessile_store_guard(), _as(), _renew() and _revoke(); arguments are not NULL. The rule
+ * is the guard's when it is set, else still the caller's. */
 sessile_status guard_set(sessile_store *store, const sessile_guard_options *options,
-                         sessile_error *err);
+                         const authorize_rule *rule, sessile_error *err);
 sessile_status guard_view(sessile_store **out, sessile_store *store,
                           const sessile_credential *credential, sessile_error *err);
 sessile_status guard_renew(sessile_store *view, const sessile_store *by,

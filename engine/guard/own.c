@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "guard/access.h"
+#include "guard/authorize.h"
 #include "guard/event.h"
 
 enum { NAME_MOST = 63, DETAILS_MOST = 4096, DETAILS_DEPTH = 8 };
@@ -42,11 +43,12 @@ static limit_rule rule_of(const char *name)
 sessile_status guard_may(sessile_store *view, const sessile_operation *o,
                          sessile_error *err)
 {
-    char name[NAME_MOST + 6];
+    char name[NAME_MOST + 6], failed[AUTHORIZE_WHY] = "";
     limit_rule rule = rule_of(o->limit);
     sessile_error why = {0}, unwritten;
     guard_names names = {o->agent, o->user, o->id};
     audit_event e;
+    buf details;
     sessile_status status = read_name(name, o->name, err);
 
     if (!status && rule == LIMIT_RULES)
@@ -54,6 +56,10 @@ sessile_status guard_may(sessile_store *view, const sessile_operation *o,
     if (status || !view->who)
         return status;
     status = guard_allows(view->who, view->core, o->permission, &names, &why);
+    const authorize_question question = {
+        view->who, slice_of(name), PERMISSION_OF(o->permission), !o->reads, &names, NULL};
+    if (!status)
+        status = authorize(&question, failed, &why);
     if (!status)
         status = guard_take(view->who, rule, &names, &why);
     audit_event_init(&e);
@@ -63,8 +69,17 @@ sessile_status guard_may(sessile_store *view, const sessile_operation *o,
     e.outcome.is = status ? AUDIT_FAILURE : AUDIT_SUCCESS;
     e.outcome.status = status;
     e.outcome.rule = slice_of(why.rule);
+    buf_init(&details, &view->alloc);
+    if (failed[0]) {
+        buf_printf(&details, "{\"why\":");
+        audit_put_text(&details, slice_of(failed));
+        buf_putc(&details, '}');
+    }
+    if (!details.failed)
+        e.details = (sessile_slice){details.data, details.size};
     sessile_status written = guard_event(
         view->who, o->reads && !status ? AUDIT_READ : AUDIT_WRITE, &e, NULL, &unwritten);
+    buf_deinit(&details);
     if (written)
         atomic_store(&view->who->guard->broken, 1);
     if (!status && written && !o->reads)

@@ -17,6 +17,7 @@ typedef struct guard_row {
     int of_all; /* it touches what belongs to no single user: scope all */
     limit_rule limit;
     const char *event; /* "CREATE_W"; "NONE" */
+    const char *name;  /* "create" */
 } guard_row;
 extern const guard_row guard_rows[OP_COUNT];
 

@@ -1409,7 +1409,9 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
  * several labels, and several entries the same one. A label that is there already is not
  * written again. The label "pinned" is special: a message that has it stays in the
  * context, unedited, whatever policies propose. Only messages can be pinned (INVALID).
- * NOTFOUND: no such entry, or it does not have the label.
+ * Labels that begin with "screen:" are put by screens alone (sessile_guard.h): putting
+ * one is INVALID, and removing one needs the host's own handle or manage_access, else
+ * DENIED. NOTFOUND: no such entry, or it does not have the label.
  */
 SESSILE_API sessile_status sessile_label(sessile_session *session, sessile_id entry,
                                          sessile_slice name, sessile_error *err);

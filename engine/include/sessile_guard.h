@@ -154,6 +154,11 @@ typedef struct sessile_guard_options {
                                  reference: free yours when you like */
     sessile_url_rules urls;   /* init(): URLs refuse memories and states; copied */
     const sessile_token_options *token; /* NULL: no tokens are accepted */
+    /* A Lua file with a function that can refuse a call which the rest allows
+     * (engine/guard/README.md, "A rule of your own"); NULL: none. It is read once. A call
+     * that it refuses is DENIED, and so is one about which it fails: the error has the
+     * rule "authorize" or "authorize:NAME", the call's event says how it failed. */
+    const char *authorize;
     const char *profile; /* not NULL: a name, and the store stays guarded. Handles that
                             are opened later may do nothing before they set a guard */
     int off;             /* 1: no guard, also of a store that stayed guarded: it does not
@@ -170,7 +175,9 @@ SESSILE_API void sessile_guard_options_init(sessile_guard_options *options);
  * a host in urls.options.allow that cannot be: the message names it. UNSUPPORTED: the
  * store cannot keep an audit: give another one; the client library of Redis is not
  * installed. DENIED, INVALID: the file of the tokens' keys, or a token option that is
- * missing. With a profile or `off`: BUSY, FULL, IO, as of any write. NOMEM.
+ * missing. NOTFOUND, DENIED, LIMIT, POLICY: the file of `authorize`: it is not there; it
+ * is not yours or root's, or others can write it; it is too large; it is wrong. With a
+ * profile or `off`: BUSY, FULL, IO, as of any write. NOMEM.
  */
 SESSILE_API sessile_status sessile_store_guard(sessile_store *store,
                                                const sessile_guard_options *options,

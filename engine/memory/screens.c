@@ -102,6 +102,8 @@ sessile_status memory_screen_entry(const store_core *st, sessile_memory_write_en
         return SESSILE_OK;
     status = memory_screen_fixed(st, "the key", e->key, item.source, err);
     if (!status)
+        status = memory_screen_fixed(st, "the author", e->author, item.source, err);
+    if (!status)
         status = screen_text(st, &item, &e->value, &words->value, &flags, err);
     if (!status)
         status = screen_text(st, &item, &e->also, &words->also, &flags, err);

@@ -98,6 +98,15 @@ sessile_status session_label(session_core *s, sessile_id id, sessile_slice name,
         return fail(err, SESSILE_LIMIT,
                     "this label has %zu bytes, at most %d are allowed", name.size,
                     LABEL_MOST);
+    if (!off && screen_is_label(name))
+        return fail(err, SESSILE_INVALID,
+                    "a label that begins with \"screen:\" says what a screen found, and "
+                    "nobody else puts one: take another name");
+    status = off ? SESSILE_OK
+                 : write_screen_fixed(s->store, SESSILE_SCREEN_METADATA, "label", name, 0,
+                                      err);
+    if (status)
+        return status;
     buf_init(&w.text, &s->store->alloc);
     buf_puts(&w.text, "{\"label\":");
     json_put_string(&w.text, name.data, name.size);

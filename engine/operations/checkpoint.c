@@ -194,6 +194,34 @@ static sessile_status build_checkpoint(void *arg, session_core *s, batch *b,
     return SESSILE_OK;
 }
 
+static sessile_slice text_of(const buf *b)
+{
+    return (sessile_slice){b->data, b->size};
+}
+
+/* The names in it, and what the agent says about itself. */
+static sessile_status screen_names(const session_core *s,
+                                   const sessile_checkpoint_options *o,
+                                   sessile_error *err)
+{
+    const session_agent_info *info = &s->identity.info;
+    const struct name {
+        const char *what;
+        sessile_slice text;
+        int is_json;
+    } names[] = {{"name", o->name, 0},
+                 {"event", o->event, 0},
+                 {"agent's version", text_of(&info->version), 0},
+                 {"agent's configuration", text_of(&info->config), 0},
+                 {"agent's tools", text_of(&info->tools), 1}};
+    sessile_status status = SESSILE_OK;
+
+    for (size_t i = 0; !status && i < sizeof names / sizeof *names; i++)
+        status = write_screen_fixed(s->store, SESSILE_SCREEN_METADATA, names[i].what,
+                                    names[i].text, names[i].is_json, err);
+    return status;
+}
+
 /* Checks and screens the texts of its options. */
 static sessile_status check_texts(checkpoint_write *w, const session_core *s,
                                   sessile_error *err)
@@ -209,6 +237,8 @@ static sessile_status check_texts(checkpoint_write *w, const session_core *s,
     if (!status)
         status = write_screen_json(s->store, SESSILE_SCREEN_METADATA, &w->metadata, 0,
                                    &w->labels, 0, err);
+    if (!status)
+        status = screen_names(s, o, err);
     if (!status && w->state.size >= COMPRESSED_FROM)
         status = compress_put(&w->zstd, w->state.data, w->state.size, err);
     return status;

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "operations/append.h"
 #include "operations/create.h"
+#include "screen/write.h"
 #include "session/fold.h"
 #include "session/life.h"
 
@@ -207,6 +208,9 @@ sessile_status session_child_discarded(session_core *parent, const session_core 
             fail(err, SESSILE_LIMIT, "the reason is longer than the limit [message]");
     if (!status && !utf8_valid(reason.data, reason.size))
         status = fail(err, SESSILE_INVALID, "the reason is not UTF-8");
+    if (!status)
+        status = write_screen_fixed(parent->store, SESSILE_SCREEN_STATE, "reason", reason,
+                                    0, err);
     if (status)
         return status;
     buf_init(&w.data, &parent->store->alloc);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "log/log.h"
 #include "operations/deletion.h"
+#include "screen/write.h"
 #include "session/fold.h"
 
 sessile_status session_life(session_core *s, sessile_life_info *out, sessile_error *err)
@@ -249,6 +250,12 @@ sessile_status session_delete(store_core *st, const sessile_session_options *whi
         status = check_text("reason", options->reason, st, err);
     if (!status)
         status = check_text("actor", options->actor, st, err);
+    if (!status)
+        status = write_screen_fixed(st, SESSILE_SCREEN_METADATA, "reason",
+                                    options->reason, 0, err);
+    if (!status)
+        status = write_screen_fixed(st, SESSILE_SCREEN_METADATA, "actor", options->actor,
+                                    0, err);
     if (status)
         return status;
     if (options->soft) {
@@ -281,6 +288,8 @@ sessile_status session_undelete(store_core *st, const sessile_session_options *w
     buf_puts(&w.text, "{\"" LIFE_DELETED "\":null,\"undeleted\":{");
     status = w.text.failed ? fail_nomem(err) : put_text(&w.text, "actor", actor, st, err);
     buf_puts(&w.text, "}}");
+    if (!status)
+        status = write_screen_fixed(st, SESSILE_SCREEN_METADATA, "actor", actor, 0, err);
     if (!status)
         status = mark(st, which, &w, err);
     buf_deinit(&w.text);

@@ -256,6 +256,9 @@ sessile_status session_cancel(session_core *s, sessile_slice reason, sessile_err
     status = put_reason(&w.text, reason, s, err);
     buf_putc(&w.text, '}');
     if (!status)
+        status =
+            write_screen_fixed(s->store, SESSILE_SCREEN_STATE, "reason", reason, 0, err);
+    if (!status)
         status = write_suspension(s, build_end, &w, err);
     buf_deinit(&w.text);
     return status;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "policy/chunk.h"
+#include "policy/source.h"
 
 const chain_hook chain_hooks[CHAIN_HOOKS] = {
     {SESSILE_HOOK_MERGE, "merge"},
@@ -208,6 +209,28 @@ void chain_return_vm(sessile_policy *p, vm *v)
         pthread_mutex_unlock(&p->lock);
     }
     vm_free(v);
+}
+
+sessile_status chain_add_source(sessile_policy *p, const source *c, const char *name,
+                                int64_t version, const char *options, sessile_error *err)
+{
+    const allocator *a = &p->alloc;
+    chain_step *step = &p->steps[p->count++];
+
+    step->name = mem_dup(a, name, strlen(name));
+    step->options = mem_dup(a, options, strlen(options));
+    step->path = mem_dup(a, c->path.data, c->path.size);
+    step->file = mem_dup(a, c->file, strlen(c->file));
+    step->source = mem_dup(a, c->text.data, c->text.size);
+    step->source_size = c->text.size;
+    step->skip = c->skip;
+    if (!step->name || !step->options || !step->path || !step->file || !step->source)
+        return fail_nomem(err);
+    step->info.name = step->name;
+    step->info.options = step->options;
+    step->info.path = step->path;
+    step->info.version = version;
+    return SESSILE_OK;
 }
 
 sessile_status chain_warm(sessile_policy *p, sessile_error *err)

@@ -80,6 +80,11 @@ sessile_status chain_take_vm(sessile_policy *p, vm **out, sessile_error *err);
 /* Keeps the VM for the next pipeline; frees it when its budget was spent or it uses more
  * than CHAIN_IDLE_BYTES. NULL is ignored. */
 void chain_return_vm(sessile_policy *p, vm *v);
+/* Appends a step: a source that was read, with a name and effective options (JSON). */
+struct source;
+sessile_status chain_add_source(sessile_policy *p, const struct source *c,
+                                const char *name, int64_t version, const char *options,
+                                sessile_error *err);
 /* Makes a VM for the pool of a chain that was loaded, unless it is foreign. */
 sessile_status chain_warm(sessile_policy *p, sessile_error *err);
 

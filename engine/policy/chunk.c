@@ -197,3 +197,22 @@ void chunk_push_step(lua_State *L, const sessile_policy *p, size_t step)
     lua_pushvalue(L, -1);
     chunk_set_environment(L, -3);
 }
+
+void chunk_push_function(lua_State *L, const sessile_policy *p, size_t step,
+                         const char *name)
+{
+    int chunk;
+
+    chunk_push_step(L, p, step);
+    chunk = lua_gettop(L) - 1;
+    lua_pushliteral(L, "string");
+    lua_rawget(L, -2);
+    environment_use_strings(L, -1);
+    lua_settop(L, chunk);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "the file returned a %s, not its table", luaL_typename(L, -1));
+    lua_pushstring(L, name);
+    if (lua_rawget(L, -2) != LUA_TFUNCTION)
+        luaL_error(L, "%s is a %s, not a function", name, luaL_typename(L, -1));
+}

@@ -30,5 +30,9 @@ const chain_require *chunk_find_require(const sessile_policy *p, unsigned node,
                                         const char *name);
 /* Pushes the chunk of a step with a fresh environment of its own, and the environment. */
 void chunk_push_step(lua_State *L, const sessile_policy *p, size_t step);
+/* Runs a step and pushes that function of the table that it returns; raises when there is
+ * none. */
+void chunk_push_function(lua_State *L, const sessile_policy *p, size_t step,
+                         const char *name);
 
 #endif

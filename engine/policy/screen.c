@@ -246,29 +246,6 @@ static int read_table(lua_State *L)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Keeps the source as the one step of the chain. */
-static sessile_status keep_step(sessile_policy *p, const source *c, const screen *s,
-                                int64_t version, const char *options, sessile_error *err)
-{
-    const allocator *a = &p->alloc;
-    chain_step *step = &p->steps[p->count++];
-
-    step->name = mem_dup(a, s->name, strlen(s->name));
-    step->options = mem_dup(a, options, strlen(options));
-    step->path = mem_dup(a, c->path.data, c->path.size);
-    step->file = mem_dup(a, c->file, strlen(c->file));
-    step->source = mem_dup(a, c->text.data, c->text.size);
-    step->source_size = c->text.size;
-    step->skip = c->skip;
-    if (!step->name || !step->options || !step->path || !step->file || !step->source)
-        return fail_nomem(err);
-    step->info.name = step->name;
-    step->info.options = step->options;
-    step->info.path = step->path;
-    step->info.version = version;
-    return SESSILE_OK;
-}
-
 static void script_release(void *ref)
 {
     struct screen_script *script = ref;
@@ -323,7 +300,8 @@ static sessile_status read_file(loader *l, source *c, const sessile_screen_step 
     if (!status)
         status = r.status;
     if (!status)
-        status = keep_step(l->p, c, out, r.version, lua_tostring(L, -1), err);
+        status =
+            chain_add_source(l->p, c, out->name, r.version, lua_tostring(L, -1), err);
     buf_deinit(&facts);
     buf_deinit(&options);
     return status;

@@ -245,21 +245,8 @@ static int call_screen(lua_State *L)
 {
     run *r = lua_touserdata(L, 1);
     sessile_policy *chain = r->script->chain;
-    int chunk;
 
-    chunk_push_step(L, chain, 0);
-    chunk = lua_gettop(L) - 1;
-    lua_pushliteral(L, "string");
-    lua_rawget(L, -2);
-    environment_use_strings(L, -1);
-    lua_settop(L, chunk);
-    lua_call(L, 0, 1);
-    if (!lua_istable(L, -1))
-        return luaL_error(L, "the file returned a %s, not its table",
-                          luaL_typename(L, -1));
-    lua_pushliteral(L, "screen");
-    if (lua_rawget(L, -2) != LUA_TFUNCTION)
-        return luaL_error(L, "screen is a %s, not a function", luaL_typename(L, -1));
+    chunk_push_function(L, chain, 0, "screen");
     push_item(L, r->sight);
     push_ctx(L, &chain->steps[0]);
     lua_call(L, 2, 3);

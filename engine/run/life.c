@@ -104,6 +104,8 @@ sessile_status run_new(run_core **out, session_core *s, run_kind kind,
     run->result.judged.key.entry = SESSILE_NO_ID;
     run->started_us = run_clock_us(run);
     sessile_status status = take_config(run, options, err);
+    if (!status)
+        status = run_screen_options(run, options, err);
     if (!status && (keep_texts(run, options) || keep_state(run, options)))
         status = fail_nomem(err);
     if (!status)

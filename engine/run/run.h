@@ -256,6 +256,9 @@ sessile_status run_keep_reply(run_core *run, const sessile_answer *answer,
  * with the rule. is_host: it is from a hook of the host's. */
 sessile_status run_screen_answer(run_core *run, int is_host, sessile_slice *text,
                                  buf *left, sessile_error *err);
+/* DENIED: the instructions, which a model reads, the event or the name of a model. */
+sessile_status run_screen_options(const run_core *run, const sessile_run_options *options,
+                                  sessile_error *err);
 sessile_status run_screen_summary(run_core *run, sessile_screen_source source,
                                   sessile_slice *text, buf *left, sessile_error *err);
 

@@ -2,8 +2,8 @@
  * screen.c: what a run is given meets the rules of its store.
  *
  * The messages of a turn are screened where they are checked (turn.c), and the state of a
- * checkpoint where it is written. Here: answers, which policies are given, and summaries
- * of branches, which become messages.
+ * checkpoint where it is written. Here: answers, which policies are given, summaries of
+ * branches, which become messages, and the texts of a run's options.
  */
 #include "run/run.h"
 
@@ -45,5 +45,21 @@ sessile_status run_screen_summary(run_core *run, sessile_screen_source source,
         fail_prefix(err, "the summary");
     else if (left->size)
         *text = (sessile_slice){left->data, left->size};
+    return status;
+}
+
+sessile_status run_screen_options(const run_core *run, const sessile_run_options *options,
+                                  sessile_error *err)
+{
+    const store_core *store = run->session->store;
+    sessile_status status = write_screen_fixed(
+        store, SESSILE_SCREEN_MESSAGE, "instructions", options->instructions, 0, err);
+
+    if (!status)
+        status = write_screen_fixed(store, SESSILE_SCREEN_METADATA, "event",
+                                    options->event, 0, err);
+    if (!status)
+        status = write_screen_fixed(store, SESSILE_SCREEN_METADATA, "model",
+                                    options->model, 0, err);
     return status;
 }

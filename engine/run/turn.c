@@ -256,6 +256,9 @@ sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t cou
         status = write_screen_json(run->session->store, SESSILE_SCREEN_METADATA,
                                    &w.metadata, 0, &w.labels, count, err);
     if (!status)
+        status = write_screen_fixed(run->session->store, SESSILE_SCREEN_METADATA, "usage",
+                                    (sessile_slice){w.usage.data, w.usage.size}, 1, err);
+    if (!status)
         status =
             session_write(run->session, build_turn, &w,
                           &(session_writing){

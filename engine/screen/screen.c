@@ -263,6 +263,9 @@ static const schema *schema_for(const running *r)
         const struct screen_schema *s = &r->list->schemas[i];
         if (s->kind != r->item->kind)
             continue;
+        if (s->kind == SESSILE_SCREEN_METADATA && key.size)
+            continue; /* it is not the metadata, but stands beside: write_screen_fixed()
+                       */
         if (s->kind != SESSILE_SCREEN_CUSTOM ||
             (strlen(s->key) == key.size && memcmp(s->key, key.data, key.size) == 0))
             return s->schema;
@@ -524,10 +527,19 @@ sessile_status screen_refusal(const screen_result *result, sessile_error *err)
                      f->screen, f->rule, space, f->message);
 }
 
+#define LABEL_PREFIX "screen:"
+
 int screen_label(const screen_finding *finding, char out[SCREEN_LABEL])
 {
     if (finding->verdict != SESSILE_SCREEN_FLAG)
         return 0;
-    snprintf(out, SCREEN_LABEL, "screen:%s", finding->rule);
+    snprintf(out, SCREEN_LABEL, LABEL_PREFIX "%s", finding->rule);
     return 1;
+}
+
+int screen_is_label(sessile_slice name)
+{
+    const size_t size = sizeof LABEL_PREFIX - 1;
+
+    return name.size >= size && !memcmp(name.data, LABEL_PREFIX, size);
 }

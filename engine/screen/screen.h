@@ -147,6 +147,8 @@ void screen_result_deinit(screen_result *result);
 sessile_status screen_refusal(const screen_result *result, sessile_error *err);
 /* The label that an entry gets for a finding, "screen:RULE"; 0: none. */
 int screen_label(const screen_finding *finding, char out[SCREEN_LABEL]);
+/* Whether a label is one of those, or looks like one. */
+int screen_is_label(sessile_slice name);
 
 const char *screen_kind_name(sessile_screen_kind kind);
 const char *screen_source_name(sessile_screen_source source);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "codec/message.h"
 #include "screen/url.h"
 
@@ -307,4 +308,22 @@ sessile_status write_screen_json(const store_core *st, sessile_screen_kind kind,
 
     item.is_json = 1;
     return write_screen_in(st, &item, text, from, labels, of, err);
+}
+
+sessile_status write_screen_fixed(const store_core *st, sessile_screen_kind kind,
+                                  const char *what, sessile_slice text, int is_json,
+                                  sessile_error *err)
+{
+    const sessile_screen_item item = {.kind = kind,
+                                      .source = SESSILE_SCREEN_BY_HOST,
+                                      .role = SESSILE_ROLE_NONE,
+                                      .key = slice_of(what),
+                                      .text = text,
+                                      .is_json = is_json};
+    sessile_status status =
+        text.size ? write_screen(st, &item, NULL, NULL, 0, err) : SESSILE_OK;
+
+    if (status)
+        fail_prefix(err, "the %s", what);
+    return status;
 }

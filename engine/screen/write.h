@@ -73,5 +73,11 @@ sessile_status write_screen_message(const store_core *st, buf *text, size_t from
 sessile_status write_screen_json(const store_core *st, sessile_screen_kind kind,
                                  buf *text, size_t from, write_labels *labels, size_t of,
                                  sessile_error *err);
+/* The same of what the host states beside a text: a name, a reason, instructions. Nothing
+ * can be removed from it, and it takes no label. what: says which, in the message, and is
+ * the item's key. is_json: it is checked JSON, for which there are no schemas. */
+sessile_status write_screen_fixed(const store_core *st, sessile_screen_kind kind,
+                                  const char *what, sessile_slice text, int is_json,
+                                  sessile_error *err);
 
 #endif

@@ -136,7 +136,7 @@ static const struct binding_field token_fields[] = BINDING_FIELDS(
     TOKEN("agents", TEXT, agents), TOKEN("actor", TEXT, actor));
 
 /* store:guard({roles, require_principal, limits, audit, consent, token, profile, off,
- * screens, urls}) -> true; nil, message, code */
+ * authorize, screens, urls}) -> true; nil, message, code */
 int binding_store_guard(lua_State *L, struct binding_store *store)
 {
     sessile_guard_options options;
@@ -150,6 +150,7 @@ int binding_store_guard(lua_State *L, struct binding_store *store)
     options.consent = binding_field_boolean(L, 2, "consent");
     options.off = binding_field_boolean(L, 2, "off");
     options.profile = binding_field_string(L, 2, "profile");
+    options.authorize = binding_field_string(L, 2, "authorize");
     if (push_table(L, 2, "token")) {
         binding_get_fields(L, lua_absindex(L, -1), token_fields, &token);
         options.token = &token;

@@ -35,7 +35,7 @@ function methods:label(id, name)
 end
 
 --- Removes a label (ENOTFOUND if the entry does not have it); without a name all labels of the
---- entry, but not a pin.
+--- entry, but not a pin, nor what a screen put ("screen:RULE").
 function methods:unlabel(id, name)
   if name ~= nil then
     return put(self, "session:unlabel", "unlabel", id, name)
@@ -51,7 +51,7 @@ function methods:unlabel(id, name)
   end
   local gone = false
   for _, label in ipairs(labels) do
-    if label.id == id:lower() and label.name ~= PIN then
+    if label.id == id:lower() and label.name ~= PIN and not label.name:find "^screen:" then
       local ok
       ok, message, code = self._core:unlabel(id, label.name)
       if not ok then

@@ -13,6 +13,7 @@ local guard = { methods = {} }
 local guard_options = options.shape("store:guard",
   { roles = "table", require_principal = "boolean", consent = "boolean", limits = "table|boolean",
     audit = "table|boolean", token = "table", profile = "string", off = "boolean",
+    authorize = "string",
     screens = "table", urls = "table|no", schemas = "table" })
 local token_options = options.shape("store:guard: token", {
   issuer = "string", audience = "string", keys = "string", user = "string", roles = "string",
@@ -93,7 +94,8 @@ end
 --- or { searches = "100/minute", …, shared = URL of Redis, deny = true }. audit: true, or { store =
 --- another store that keeps it, sync = true, reads = false, closed = true }. token: { issuer,
 --- audience, keys = file, … }: JWTs are accepted. profile: a name, and the store stays guarded.
---- off = true: no guard. screens, urls, schemas: what may be written.
+--- off = true: no guard. screens, urls, schemas: what may be written. authorize: a file with a rule
+--- that can refuse what the rest allows; read once.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
   local rules, message, code = screens.rules(opts.screens, opts.schemas)
@@ -105,6 +107,7 @@ function guard.methods:guard(given)
     urls = screens.urls(opts.urls), consent = opts.consent,
     require_principal = opts.require_principal, limits = limits_of(opts.limits),
     audit = audit_of(opts.audit), profile = opts.profile, off = opts.off,
+    authorize = opts.authorize,
     token = opts.token and options.check("store:guard: token", opts.token, token_options) }
   if done and type(opts.audit) == "table" then
     rawset(self, "_audit_store", opts.audit.store) -- views have it, too

@@ -13,7 +13,7 @@ local keys = options.shape("sessile.open: guard", {
   profile = "string", require_principal = "boolean", plain = "boolean", roles = "table",
   rate_limits = "table|no", audit = "table|boolean", consent = "boolean",
   screens = "table|no", schemas = "table|no", urls = "table|no", identity = "table",
-  retention = "table|no",
+  retention = "table|no", authorize = "string|no",
 })
 
 local reader = {
@@ -105,7 +105,7 @@ function guard_open.set(store, wanted, given)
   end
   done, message, code = store:guard { roles = wanted.roles, limits = wanted.rate_limits,
     require_principal = wanted.require_principal, audit = audit, consent = wanted.consent,
-    token = (wanted.identity or {}).token,
+    token = (wanted.identity or {}).token, authorize = wanted.authorize or nil,
     profile = keeps_logs(store.url) and wanted.profile or nil, -- the store stays guarded
     screens = wanted.screens or nil, schemas = schemas or nil, urls = wanted.urls }
   if not done then

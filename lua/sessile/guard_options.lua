@@ -235,6 +235,11 @@ function parts.retention(reader, at, value)
   return copy
 end
 
+-- The file of a rule of your own; false: none.
+function parts.authorize(reader, at, value)
+  return value and reader.path(at, text(reader, at, value))
+end
+
 local audit_keys = set_of { "store", "sync", "reads", "closed" }
 
 -- true, or { store = URL, sync = true, reads = false, closed = true }; false: none.

@@ -251,6 +251,7 @@ function sessile.address_check(address, options) end
 ---@field roles? table<string, table> NAME = { "view_session", …, all = true }
 ---@field rate_limits? sessile.GuardLimits|false a rule replaces that of the profile
 ---@field identity? {token: sessile.GuardToken?}
+---@field authorize? string|false the file of a rule of your own, which can refuse a call
 ---@field consent? boolean as that of Store:guard
 ---@field screens? sessile.ScreenList|false
 ---@field schemas? table<string, table|string>|false a schema, its JSON text, or a file, by kind
@@ -1610,6 +1611,7 @@ function Store:undelete(which, opts) end
 ---@field limits? boolean|sessile.GuardLimits
 ---@field audit? boolean|sessile.GuardAudit
 ---@field token? sessile.GuardToken JWTs are accepted
+---@field authorize? string a Lua file with a rule that can refuse a call which the rest allows
 ---@field profile? string a name, and the store stays guarded: who opens it later may do nothing
 ---before they set a guard
 ---@field consent? boolean a search finds nothing in the memory of a user who does not consent, and
@@ -2833,7 +2835,8 @@ function Session:custom(data, source) end
 ---@return string? code
 function Session:label(id, name) end
 
----Removes a label; without a name all labels of the entry, but not a pin.
+---Removes a label; without a name all labels of the entry, but not a pin, nor what a screen put
+---("screen:RULE"): that needs the host's own store, or `manage_access`
 ---@param id string
 ---@param name? string
 ---@return true? ok

@@ -72,6 +72,8 @@ describe("a configured guard", function()
         .. "key, did you mean 'searches'?",
       ['{ audit = { sink = true } }'] = "'guard.audit.sink': there is no such key",
       ['{ audit = "yes" }'] = "'guard.audit': a table expected, got \"yes\"",
+      ['{ authorize = true }'] = "'guard.authorize': a text expected, not empty, got true",
+      ['{ authorize = "" }'] = "'guard.authorize': a text expected, not empty",
       ['{ require_principal = "yes" }'] = "'guard.require_principal': true or false expected",
       ['3'] = "'guard': a table expected, got 3",
     } do

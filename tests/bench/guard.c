@@ -1,6 +1,7 @@
 /*
  * guard.c: calls through a view of a guarded store, with limits and an audit, beside the
- * same calls on a store without a guard.
+ * same calls on a store without a guard; and a call of which a rule of the host's is
+ * asked, beside one of which it is not.
  */
 #include "bench/measure.h"
 
@@ -50,6 +51,46 @@ static void pair_close(pair *p)
     sessile_store_close(p->off);
 }
 
+/* A view of a store whose guard has that rule; NULL: none. */
+static sessile_session *ruled(sessile_store **store, sessile_store **view,
+                              const char *name, const char *rule)
+{
+    const char *editor = "editor";
+    sessile_guard_options go;
+    sessile_credential c;
+    sessile_session *s;
+    sessile_error err;
+
+    *store = open_store(name, SESSILE_KEY_SECRET, SESSILE_NONE, NULL, NULL);
+    sessile_guard_options_init(&go);
+    go.authorize = rule;
+    must(sessile_store_guard(*store, &go, &err), &err);
+    sessile_credential_init(&c);
+    c.user = sessile_text("ann");
+    c.roles = &editor;
+    c.role_count = 1;
+    must(sessile_store_as(view, *store, &c, &err), &err);
+    s = open_session(*view, "s");
+    fill_session(s, 10);
+    return s;
+}
+
+static const char *write_rule(char path[4400])
+{
+    FILE *f;
+
+    snprintf(path, 4400, "%s/rule.lua", bench_folder);
+    f = fopen(path, "w");
+    if (!f ||
+        fputs("return { authorize = function(who, operation, object)\n"
+              "  return who.user == object.user and operation.name ~= 'purge'\n"
+              "end }\n",
+              f) < 0 ||
+        fclose(f))
+        broken("writing a rule");
+    return path;
+}
+
 static double timed_read(sessile_session *s)
 {
     sessile_message *messages;
@@ -78,7 +119,8 @@ static double timed_append(sessile_session *s)
 
 /* Both in each round, in turn first. */
 static void bench_pair(const pair *p, const char *name,
-                       double (*timed)(sessile_session *), size_t n, double wanted)
+                       double (*timed)(sessile_session *), size_t n, double wanted,
+                       const char *bare_is)
 {
     static samples ours, bare;
 
@@ -91,7 +133,7 @@ static void bench_pair(const pair *p, const char *name,
         }
     }
     note("%s: %.0f ns more", name, 1000 * (median(&ours) - median(&bare)));
-    row_print(&(row){name, &ours, &bare, NULL, "without a guard", wanted, 0});
+    row_print(&(row){name, &ours, &bare, NULL, bare_is, wanted, 0});
 }
 
 int main(int argc, char **argv)
@@ -100,11 +142,26 @@ int main(int argc, char **argv)
 
     bench_begin(argc, argv);
     pair_open(&p, "durable", SESSILE_SYNC);
-    bench_pair(&p, "read of 10 messages, guarded", timed_read, 2000, 0);
-    bench_pair(&p, "durable append, guarded", timed_append, 2000, 1.07);
+    bench_pair(&p, "read of 10 messages, guarded", timed_read, 2000, 0,
+               "without a guard");
+    bench_pair(&p, "durable append, guarded", timed_append, 2000, 1.07,
+               "without a guard");
     pair_close(&p);
     pair_open(&p, "unsynced", SESSILE_NONE);
-    bench_pair(&p, "unsynced append, guarded", timed_append, 5000, 0);
+    bench_pair(&p, "unsynced append, guarded", timed_append, 5000, 0, "without a guard");
     pair_close(&p);
+
+    sessile_store *views[2];
+    char rule[4400];
+    p.guarded = ruled(&p.on, &views[0], "ruled", write_rule(rule));
+    p.bare = ruled(&p.off, &views[1], "unruled", NULL);
+    bench_pair(&p, "read of 10 messages, authorize", timed_read, 2000, 0,
+               "without the rule");
+    close_session(p.guarded);
+    close_session(p.bare);
+    for (int i = 0; i < 2; i++)
+        sessile_store_close(views[i]);
+    sessile_store_close(p.on);
+    sessile_store_close(p.off);
     return bench_end();
 }

@@ -153,6 +153,9 @@ schema.keys = {
     about = "whose tokens are believed: `{ token = { issuer = \"https://id.example\", audience = "
       .. "\"sessile\", keys = \"./jwks.json\" } }`, and the claims in `user`, `roles`, `agents`, "
       .. "`actor`" },
+  { name = "guard.authorize", kind = "guard", default = "none", own = true,
+    about = "a Lua file with a rule of your own, `\"./authorize.lua\"`, which can refuse a call that "
+      .. "the rest allows, and gives nothing; `false`: none" },
   { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
     about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
       .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "

@@ -180,6 +180,9 @@ end
 ---@param target string
 ---@param label {name: string, off: boolean?}
 function done:set_label(session, target, label)
+  if label.name:find "^screen:" then
+    return true -- what a screen found is not for a recording to say; the line is kept
+  end
   local there, message, code = labels_of(self, session)
   if not there then
     return nil, message, code

@@ -644,6 +644,43 @@ static void its_permission_alone_opens_each_door(void **state)
     }
 }
 
+static void refuse_all(void *ref, const authorize_question *question,
+                       authorize_answer *answer)
+{
+    ++*(int *)ref;
+    assert_true(question->need != 0 && question->operation.size != 0);
+    strcpy(answer->name, "nothing");
+}
+
+/* A row whose names follow, and whose function does not go on with them, would not be
+ * asked about. */
+static void a_rule_of_the_hosts_closes_each_door(void **state)
+{
+    world *w = *state;
+    char before[200], after[200];
+    int asked;
+
+    look(w, before);
+    w->store->who->guard->authorize = (authorize_rule){&asked, refuse_all, NULL};
+    for (size_t i = 0; i < DOORS; i++) {
+        const door *d = &doors[i];
+        events e;
+        if (d->is_step || d->is_host)
+            continue;
+        become(w, PERMISSIONS_ALL);
+        size_t events_before = look_at_events(w, &e);
+        events_free(&e);
+        asked = 0;
+        if (d->call(w) != SESSILE_DENIED || strcmp(w->err.rule, "authorize:nothing") != 0)
+            fail_msg("sessile_%s(): %s %s", d->name, w->err.rule, w->err.message);
+        assert_int_equal(asked, 1);
+        assert_refused_once(w, events_before, d->event);
+        look(w, after);
+        assert_string_equal(before, after);
+    }
+    w->store->who->guard->authorize = (authorize_rule){NULL, NULL, NULL};
+}
+
 /* The second call of a minute, where one is allowed. */
 static void each_door_with_a_rule_is_counted(void **state)
 {
@@ -793,6 +830,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_gets_through_a_door, open_world,
                                         close_world),
         cmocka_unit_test(its_permission_alone_opens_each_door),
+        cmocka_unit_test_setup_teardown(a_rule_of_the_hosts_closes_each_door, open_world,
+                                        close_world),
         cmocka_unit_test(each_door_with_a_rule_is_counted),
         cmocka_unit_test(can_says_what_each_door_answers),
         cmocka_unit_test_setup_teardown(the_host_alone_opens_its_own, open_world,

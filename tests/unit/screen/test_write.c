@@ -107,6 +107,7 @@ WRITES(append_custom,
        sessile_append_custom(w->s, sessile_text(OBJECT), "tool", NULL, ERR))
 WRITES(set_settings, sessile_set_settings(w->s, sessile_text(OBJECT), ERR))
 WRITES(set_metadata, sessile_set_metadata(w->s, sessile_text(OBJECT), ERR))
+WRITES(label, sessile_label(w->s, 1, sessile_text("a " CANARY), ERR))
 WRITES(checkpoint_state,
        sessile_checkpoint(w->s,
                           &(sessile_checkpoint_options){.state = sessile_text(OBJECT)},
@@ -115,6 +116,75 @@ WRITES(checkpoint_metadata,
        sessile_checkpoint(w->s,
                           &(sessile_checkpoint_options){.metadata = sessile_text(OBJECT)},
                           NULL, ERR))
+
+WRITES(checkpoint_name, sessile_checkpoint(w->s,
+                                           &(sessile_checkpoint_options){
+                                               .name = sessile_text("a " CANARY)},
+                                           NULL, ERR))
+WRITES(checkpoint_event, sessile_checkpoint(w->s,
+                                            &(sessile_checkpoint_options){
+                                                .reason = SESSILE_CHECKPOINT_EVENT,
+                                                .event = sessile_text("a " CANARY)},
+                                            NULL, ERR))
+
+/* What an agent says about itself is kept with its checkpoints. */
+static sessile_status checkpoint_of(screened *w, sessile_agent_info info)
+{
+    sessile_session_options o = named("s");
+    sessile_session *s;
+    o.user = sessile_text("ann");
+    o.agent_info = info;
+    must(sessile_resume(&s, w->store, &o, ERR), ERR);
+    sessile_status status = sessile_checkpoint(s, NULL, NULL, ERR);
+    sessile_session_close(s, NULL);
+    return status;
+}
+#define AGENT(name, member, text) \
+    WRITES(name, checkpoint_of(w, (sessile_agent_info){.member = sessile_text(text)}))
+AGENT(checkpoint_version, version, "a " CANARY)
+AGENT(checkpoint_config, config, "a " CANARY)
+AGENT(checkpoint_tools, tools, "[\"a \\u0078CANARYx\"]")
+
+/* Soft, hard, and back. */
+static sessile_status delete_with(screened *w, sessile_delete_options how)
+{
+    sessile_session_options o = named("s");
+    o.user = sessile_text("ann");
+    return sessile_delete(w->store, &o, &how, NULL, ERR);
+}
+WRITES(delete_reason,
+       delete_with(w, (sessile_delete_options){1, sessile_text("a " CANARY),
+                                               sessile_text(NULL)}))
+WRITES(delete_actor, delete_with(w, (sessile_delete_options){1, sessile_text(NULL),
+                                                             sessile_text("a " CANARY)}))
+WRITES(delete_hard, delete_with(w, (sessile_delete_options){0, sessile_text("a " CANARY),
+                                                            sessile_text(NULL)}))
+
+static sessile_status undelete_actor(screened *w)
+{
+    sessile_session_options o = named("s");
+    o.user = sessile_text("ann");
+    must(delete_with(w, (sessile_delete_options){.soft = 1}), ERR);
+    return sessile_undelete(w->store, &o, sessile_text("a " CANARY), ERR);
+}
+
+static sessile_status cancel_with(screened *w)
+{
+    must(sessile_suspend(w->s, sessile_text("x"), sessile_text(NULL), NULL, ERR), ERR);
+    return sessile_cancel(w->s, sessile_text("a " CANARY), ERR);
+}
+
+static sessile_status child_discarded(screened *w)
+{
+    sessile_session_options o = named("child");
+    sessile_session *child;
+    o.user = sessile_text("ann");
+    must(sessile_child(&child, w->s, 0, &o, ERR), ERR);
+    sessile_status status =
+        sessile_child_discarded(w->s, child, sessile_text("a " CANARY), ERR);
+    sessile_session_close(child, NULL);
+    return status;
+}
 
 static sessile_status suspend_with(screened *w)
 {
@@ -181,6 +251,65 @@ static sessile_status turn_state(screened *w)
     return status;
 }
 
+/* A turn with one of its texts, whose message is fine. */
+static sessile_status turn_with(screened *w, const sessile_run_options *o)
+{
+    sessile_slice hello = sessile_text(HELLO);
+    sessile_run *run;
+    sessile_status status = sessile_turn_begin(&run, w->s, &hello, 1, o, ERR);
+    sessile_run_free(run);
+    return status;
+}
+#define TURN(name, member, text)                   \
+    static sessile_status turn_##name(screened *w) \
+    {                                              \
+        sessile_run_options o;                     \
+        sessile_run_options_init(&o);              \
+        o.member = sessile_text(text);             \
+        return turn_with(w, &o);                   \
+    }
+TURN(event, event, "a " CANARY)
+TURN(model, model, "a " CANARY)
+TURN(metadata, metadata, OBJECT)
+TURN(usage, usage, "{\"input_tokens\":1,\"x\":\"a \\u0078CANARYx\"}")
+
+/* What a person typed for it. begin: of a compaction, a plan, a branch. */
+static sessile_status instructed(screened *w,
+                                 sessile_status (*begin)(sessile_run **out, screened *w,
+                                                         const sessile_run_options *o))
+{
+    sessile_policy_step step = {.name = "of the host", .hooks = SESSILE_HOOK_COMPACT};
+    sessile_run_options o;
+    sessile_run *run;
+    sessile_run_options_init(&o);
+    o.instructions = sessile_text("a " CANARY);
+    must(sessile_policy_load(&o.config.policy, w->store, &step, 1, ERR), ERR);
+    sessile_status status = begin(&run, w, &o);
+    sessile_run_free(run);
+    sessile_policy_free(o.config.policy);
+    return status;
+}
+
+static sessile_status compacts(sessile_run **out, screened *w,
+                               const sessile_run_options *o)
+{
+    return sessile_compact_begin(out, w->s, o, ERR);
+}
+
+static sessile_status plans(sessile_run **out, screened *w, const sessile_run_options *o)
+{
+    return sessile_plan_begin(out, w->s, o, ERR);
+}
+
+static sessile_status branches(sessile_run **out, screened *w,
+                               const sessile_run_options *o)
+{
+    return sessile_branch_begin(out, w->s, 0, o, ERR);
+}
+WRITES(compact_instructions, instructed(w, compacts))
+WRITES(plan_instructions, instructed(w, plans))
+WRITES(branch_instructions, instructed(w, branches))
+
 static sessile_status branch(screened *w)
 {
     return sessile_branch(w->s, 0, sessile_text("a " CANARY), NULL, ERR);
@@ -240,12 +369,13 @@ static sessile_status memory_open(screened *w)
 
 static sessile_status memory_write(screened *w)
 {
-    sessile_memory_write_entry e[] = {screened_entry("k", "a " CANARY),
-                                      screened_entry("a " CANARY, "v"),
-                                      screened_entry("k", "v"), screened_entry("k", "v")};
+    sessile_memory_write_entry e[] = {
+        screened_entry("k", "a " CANARY), screened_entry("a " CANARY, "v"),
+        screened_entry("k", "v"), screened_entry("k", "v"), screened_entry("k", "v")};
     e[2].also = sessile_text("a " CANARY);
     e[3].metadata = sessile_text(OBJECT);
-    for (size_t i = 1; i < 4; i++)
+    e[4].author = sessile_text("a " CANARY);
+    for (size_t i = 1; i < 5; i++)
         assert_int_equal(sessile_memory_write(w->m, &e[i], 1, NULL, ERR), SESSILE_DENIED);
     return sessile_memory_write(w->m, (sessile_memory_write_entry[]){e[2], e[0]}, 2, NULL,
                                 ERR);
@@ -441,6 +571,25 @@ static const writes all[] = {
     {"set_metadata", K(METADATA), set_metadata, 0, 0},
     {"checkpoint", K(STATE), checkpoint_state, 0, 0},
     {"checkpoint", K(METADATA), checkpoint_metadata, 0, 0},
+    {"checkpoint", K(METADATA), checkpoint_name, 0, 0},
+    {"checkpoint", K(METADATA), checkpoint_event, 0, 0},
+    {"checkpoint", K(METADATA), checkpoint_version, 0, 0},
+    {"checkpoint", K(METADATA), checkpoint_config, 0, 0},
+    {"checkpoint", K(METADATA), checkpoint_tools, 0, 0},
+    {"label", K(METADATA), label, 0, 0},
+    {"delete", K(METADATA), delete_reason, 0, 0},
+    {"delete", K(METADATA), delete_actor, 0, 0},
+    {"delete", K(METADATA), delete_hard, 0, 0},
+    {"undelete", K(METADATA), undelete_actor, 0, 0},
+    {"cancel", K(STATE), cancel_with, 0, 0},
+    {"child_discarded", K(STATE), child_discarded, 0, 0},
+    {"turn_begin", K(METADATA), turn_event, 0, 0},
+    {"turn_begin", K(METADATA), turn_model, 0, 0},
+    {"turn_begin", K(METADATA), turn_metadata, 0, 0},
+    {"turn_begin", K(METADATA), turn_usage, 0, 0},
+    {"compact_begin", K(MESSAGE), compact_instructions, 0, 0},
+    {"plan_begin", K(MESSAGE), plan_instructions, 0, 0},
+    {"branch_begin", K(MESSAGE), branch_instructions, 0, 0},
     {"suspend", K(STATE), suspend_with, 0, 0},
     {"resume_with", K(MESSAGE), resume_with, 0, 0},
     {"turn_begin", K(MESSAGE), turn_message, 0, 0},

@@ -68,6 +68,71 @@ static void a_flag_is_a_label_of_the_same_commit(void **state)
     screened_close(&w);
 }
 
+static sessile_store *view_of(screened *w, const char *role)
+{
+    sessile_credential c;
+    sessile_store *view;
+
+    sessile_credential_init(&c);
+    c.user = sessile_text("ann");
+    c.roles = &role;
+    c.role_count = 1;
+    must(sessile_store_as(&view, w->store, &c, &w->err), &w->err);
+    return view;
+}
+
+/* Of ann's session of the ground, opened through a view. */
+static sessile_status unlabel_as(screened *w, const char *role, sessile_id id)
+{
+    sessile_store *view = view_of(w, role);
+    sessile_session_options o = named("s");
+    sessile_session *s;
+    sessile_status status;
+
+    o.user = sessile_text("ann");
+    must(sessile_resume(&s, view, &o, &w->err), &w->err);
+    status = sessile_unlabel(s, id, sessile_text("screen:word"), &w->err);
+    sessile_session_close(s, NULL);
+    sessile_store_close(view);
+    return status;
+}
+
+static size_t labels_of(screened *w)
+{
+    sessile_label_row *labels;
+    size_t count;
+
+    must(sessile_labels(w->s, &labels, &count, &w->err), &w->err);
+    sessile_free(labels);
+    return count;
+}
+
+/* Nobody forges what a screen says, and who writes does not take it back. */
+static void the_label_of_a_screen_is_no_writers(void **state)
+{
+    static const char *const names[] = {"screen:", "screen:word", "screen:none",
+                                        "screen:\n"};
+    sessile_id id;
+    screened w;
+    (void)state;
+
+    screened_open(&w, K(MESSAGE), SESSILE_SCREEN_FLAG);
+    must(sessile_append(w.s, sessile_text(MESSAGE), &id, &w.err), &w.err);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_refused(sessile_label(w.s, 1, sessile_text(names[i]), &w.err),
+                       SESSILE_INVALID, &w.err, "what a screen found");
+    must(sessile_label(w.s, 1, sessile_text("screening"), &w.err), &w.err);
+    assert_int_equal(labels_of(&w), 2);
+    assert_refused(unlabel_as(&w, "editor", id), SESSILE_DENIED, &w.err, "manage_access");
+    assert_int_equal(labels_of(&w), 2);
+    must(unlabel_as(&w, "admin", id), &w.err);
+    assert_int_equal(labels_of(&w), 1);
+    must(sessile_append(w.s, sessile_text(MESSAGE), &id, &w.err), &w.err);
+    must(sessile_unlabel(w.s, id, sessile_text("screen:word"), &w.err), &w.err);
+    assert_int_equal(labels_of(&w), 1);
+    screened_close(&w);
+}
+
 /* A cut in the newest write takes the message away with its label. */
 static void message_and_label_are_one_write(void **state)
 {
@@ -252,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flag_is_a_label_of_the_same_commit),
+        cmocka_unit_test(the_label_of_a_screen_is_no_writers),
         cmocka_unit_test(message_and_label_are_one_write),
         cmocka_unit_test(what_is_redacted_is_removed_and_the_rest_is_as_it_was),
         cmocka_unit_test(a_flagged_entry_of_a_memory_says_so),

@@ -171,7 +171,7 @@ local function asked(app, wanted)
 end
 
 local SHOWN = { "roles", "require_principal", "plain", "rate_limits", "audit", "consent", "screens",
-  "urls" }
+  "urls", "authorize" }
 
 commands["guard status"] = {
   summary = "show whether the store has a guard, and what it consists of",
@@ -223,6 +223,7 @@ commands["guard status"] = {
       { "screens", screens_of(wanted) },
       { "URLs", urls_of(wanted) },
       { "tokens", tokens_of(wanted) },
+      { "rule", wanted.authorize and terminal.line(wanted.authorize) or "none of your own" },
       { "consent", wanted.consent and "memory of a user is for those who consent" or "not asked" },
     })
     if found.step then
