@@ -3,6 +3,8 @@
  * grants and narrowings, on sessions and memories of their own and of others.
  *
  * test_doors has the same for each function, with permissions alone.
+ *
+ * Own stores: WHY the views are of a folder.
  */
 #include "support/views.h"
 

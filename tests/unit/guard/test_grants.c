@@ -1,6 +1,8 @@
 /*
  * test_grants.c: what a grant is on, how long it lasts, who sees it, and that nobody
  * fills the control log with facts.
+ *
+ * Own stores: WHY it looks at the size of a file.
  */
 #include "support/views.h"
 

@@ -1,6 +1,8 @@
 /*
  * test_narrow.c: a view of one session is of that session alone, and a view that may not
  * write to a memory makes none.
+ *
+ * Own stores: WHY the views are of a folder.
  */
 #include "support/views.h"
 
