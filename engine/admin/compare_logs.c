@@ -200,7 +200,7 @@ static sessile_status open_log(compare *c, const place *at, int *mine, sessile_e
 
     *mine = 0;
     header_init(&c->names, &st->alloc);
-    status = log_read_header(st, at->folder, at->name, &c->names, err);
+    status = header_peek(st, at->folder, at->name, &c->names, err);
     if (!status)
         status = find_told(c, mine, err);
     if (!status && *mine)

@@ -100,7 +100,7 @@ sessile_status sessile_audit_verify_begin(sessile_audit_verification **out,
     GUARD_ENTER(audit_verify_begin, store);
     sessile_store *guarded = options->deep ? options->guarded : NULL;
     if (guarded)
-        GUARD_ALSO_MAY(guarded, CHECK_STORE);
+        GUARD_ALSO_MAY(audit_verify_begin, guarded, CHECK_STORE);
     GUARD_MAKE(out, &core->alloc);
     GUARD_MADE(out, verification_begin(GUARD_INTO(out), core, root, options,
                                        guarded ? GUARD_ALSO(guarded) : core, err));
