@@ -3,6 +3,7 @@
  *
  *   migrate.c        the order of the steps; copies one session after the other
  *   migrate_open.c   opens both stores; copy unchanged or seal again?
+ *   migrate_guard.c  whether `to` stays guarded
  *   migrate_scan.c   which sessions are copied, and how much of each
  *   migrate_keys.c   copies keyring and users' secrets unchanged
  */
@@ -84,6 +85,10 @@ static inline const char *migrate_name(const migrate_look *l, size_t i)
 sessile_status migrate_open(migration_core *m, const sessile_place *from,
                             store_core *from_open, const sessile_place *to,
                             store_core *to_open, sessile_error *err);
+/* migrate_guard.c. DENIED: `to` was opened by its address and stays guarded, and it is no
+ * copy of `from` that this goes on with. */
+sessile_status migrate_check_guarded(migration_core *m, int same_keyring,
+                                     sessile_error *err);
 /* Gives the file or folder its name; `to` is closed already. */
 sessile_status migrate_publish(migration_core *m, sessile_error *err);
 

@@ -316,16 +316,22 @@ static sessile_status decide(migration_core *m, sides *s, sessile_error *err)
         !m->part)
         return fail(err, SESSILE_EXISTS, "there are sessions in the target");
     m->state.as_it_stands = can_stand(m, s);
+    if (s->to_logs && m->state.as_it_stands)
+        status = migrate_check_guarded(m, same_keyring(m, s), err);
+    if (status)
+        return status;
     if (!m->state.as_it_stands && m->options.mirror)
         return fail(err, SESSILE_CONFLICT,
                     "the target is not a copy of this store, or its keys have changed "
                     "since: make a new copy");
-    if (!m->state.as_it_stands)
-        return m->parts != SESSILE_MIGRATE_LOGS + SESSILE_MIGRATE_KEYRING +
+    if (!m->state.as_it_stands) {
+        status = m->parts != SESSILE_MIGRATE_LOGS + SESSILE_MIGRATE_KEYRING +
                                SESSILE_MIGRATE_USERS
                    ? fail(err, SESSILE_INVALID,
                           "a store that is sealed again is copied as a whole")
                    : open_to(m, s, err);
+        return status || !s->to_logs ? status : migrate_check_guarded(m, 0, err);
+    }
     m->state.unopened = !m->from->keys;
     return put_keyring(m, s, err);
 }

@@ -22,6 +22,12 @@ typedef struct os_stat_info {
     int is_dir, is_regular, is_symlink;
 } os_stat_info;
 
+/* An address of a name: 4 or 16 bytes in network order. */
+typedef struct os_address {
+    int family; /* 4 or 6 */
+    unsigned char bytes[16];
+} os_address;
+
 /* Who holds a lock. */
 typedef struct os_holder {
     uint32_t pid;
@@ -95,6 +101,10 @@ typedef struct os_table {
     /* A number that no other start of this machine has: clock_us goes on only where it is
      * the same. 0: unknown. May be absent. */
     uint64_t (*boot)(void *ud);
+    /* The addresses of a name, at most room, as the system's resolver has them: how many.
+     * -1 and errno: ENOENT, there is none; ETIMEDOUT, not within timeout_ms; E2BIG, more
+     * than room; EAGAIN, ENOMEM. It may ask a server of names. May be absent. */
+    int (*resolve)(void *ud, const char *name, int timeout_ms, os_address *out, int room);
 } os_table;
 
 /* The real system. */
@@ -107,6 +117,8 @@ extern const os_table *os_current;
 /* lock_holder, network and boot of the real table (os_proc.c). */
 int os_proc_lock_holder(void *ud, int fd, os_holder *out);
 uint64_t os_proc_boot(void *ud);
+/* resolve of the real table (os_resolve.c). */
+int os_resolve(void *ud, const char *name, int timeout_ms, os_address *out, int room);
 int os_proc_network(void *ud, int fd, char *name, size_t size);
 /* The absolute path with links resolved, a string for free(); NULL and errno. */
 char *os_proc_real_path(const char *path);

@@ -346,4 +346,5 @@ const os_table os_posix = {
     .unmap = posix_unmap,
     .lock_range = posix_lock_range,
     .boot = os_proc_boot,
+    .resolve = os_resolve,
 };

@@ -195,6 +195,12 @@ typedef struct sessile_url_options {
     const sessile_slice *allow; /* allowed, whatever the rules say of it */
     size_t allow_count;
     int only_allowed; /* 1: a URL with any other host is refused, too */
+    int resolve; /* 1: a name is resolved, and refused if one of its addresses is, or if
+                    it has none. The first 16 names of a text, all within 2 s: the others,
+                    and what is not answered by then, are refused. It waits so long for
+                    servers of names, which learn what is asked. What they say may be
+                    different when somebody connects: call sessile_address_check() then,
+                    too. Allowed names are not resolved */
 } sessile_url_options;
 SESSILE_API void sessile_url_options_init(sessile_url_options *options);
 
@@ -218,6 +224,7 @@ typedef struct sessile_url_found {
      *   address-name  a name that carries an address: nip.io, sslip.io, localtest.me, …
      *   not-a-host    neither a name nor an address, but a program may read it as one
      *   no-libidn2    a name that is not ASCII, which only libidn2 can read
+     *   unresolved    with resolve: a name without an address, or none in time
      *   not-allowed   another host than those of `allow`, with only_allowed */
     const char *rule;
 } sessile_url_found;

@@ -29,6 +29,7 @@ typedef struct finder {
     const char *begin, *end;
     const sessile_url_options *options;
     idn names;
+    url_resolver resolver;
     refusal why;
     const char *from, *to; /* what is refused */
 } finder;
@@ -178,7 +179,8 @@ static void judge_part(finder *f, const char *at, const char *end, int port,
             at++;
         if (at > from) {
             url_part part = {from, (size_t)(at - from), port, doubt};
-            f->why = url_judge(&part, f->options, &f->names);
+            f->why = url_judge(&part, f->options, &f->names,
+                               f->options->resolve ? &f->resolver : NULL);
             doubt = URL_OTHER;
         }
         if (at < end)
@@ -418,6 +420,7 @@ sessile_status url_check(sessile_slice text, const sessile_url_options *options,
     f.end = text.data + text.size;
     f.options = options;
     f.names.name = idn_library;
+    f.resolver.os = os_current;
     find(&f);
     idn_close(&f.names);
     if (!f.why.rule)

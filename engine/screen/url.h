@@ -8,6 +8,7 @@
 #ifndef SCREEN_URL_H
 #define SCREEN_URL_H
 
+#include "base/os.h"
 #include "screen/address.h"
 #include "screen/idn.h"
 #include "sessile_screen.h"
@@ -23,6 +24,25 @@ sessile_status url_check(sessile_slice text, const sessile_url_options *options,
 /* The URLs of a text that are written with a scheme, up to white space or a quote: the
  * first `most` of them, into out. Nothing is judged. Returns how many. */
 size_t url_list(sessile_slice text, sessile_slice *out, size_t most);
+
+/* ------------------------------------------------------------------ url_resolve.c */
+
+#define URL_NAMES_MOST 16   /* names of one text that are resolved */
+#define URL_RESOLVE_MS 2000 /* for all of them */
+
+/* What the names of one text lead to. Zeroed, with os set: none was asked for yet. */
+typedef struct url_resolver {
+    const os_table *os;
+    uint64_t end_us; /* by os->clock_us; 0: not begun */
+    uint64_t asked[URL_NAMES_MOST];
+    refusal found[URL_NAMES_MOST];
+    unsigned count;
+} url_resolver;
+
+/* Judges every address of a name (lower case, ASCII). The rule is that of an address, or
+ * unresolved: it has none, or not in time, or there were too many names before. */
+refusal url_resolve(url_resolver *r, const char *name, int port,
+                    const sessile_url_options *options);
 
 /* ------------------------------------------------------------------ url_host.c */
 
@@ -43,7 +63,8 @@ typedef struct url_part {
 } url_part;
 
 /* Judges a part, by the worst of its readings. */
-refusal url_judge(const url_part *part, const sessile_url_options *options, idn *names);
+refusal url_judge(const url_part *part, const sessile_url_options *options, idn *names,
+                  url_resolver *resolver);
 
 #define URL_HOST_MOST 1024 /* bytes of a part; a longer one is no host */
 

@@ -67,6 +67,7 @@ typedef struct judging {
     const sessile_url_options *options;
     int port;
     url_doubt doubt;
+    url_resolver *resolver; /* NULL: names are not resolved */
 } judging;
 
 /* What is certainly a host is refused when it cannot be read as one. */
@@ -84,6 +85,19 @@ static refusal settle(const judging *of, refusal why, const char *name, const ad
     if (!why.rule && only)
         return (refusal){"not-allowed", "a host that is not one of those allowed"};
     return why;
+}
+
+/* What a name leads to. What may be a comment is not refused because there is no such
+ * name. */
+static refusal judge_addresses(const judging *of, const char *name)
+{
+    refusal why;
+
+    if (of->doubt == URL_OTHER || url_allowed(of->options, name, NULL, of->port))
+        return NOTHING;
+    why = url_resolve(of->resolver, name, of->port, of->options);
+    return why.rule && of->doubt == URL_WORD && !strcmp(why.rule, "unresolved") ? NOTHING
+                                                                                : why;
 }
 
 static refusal judge_name(const judging *of, const char *name, size_t size)
@@ -106,7 +120,8 @@ static refusal judge_name(const judging *of, const char *name, size_t size)
             return NOTHING; /* a word */
         why = (refusal){"one-label", "a name without a dot, as local networks have"};
     }
-    return settle(of, why, name, NULL);
+    why = settle(of, why, name, NULL);
+    return why.rule || !of->resolver ? why : judge_addresses(of, name);
 }
 
 /* ------------------------------------------------------------------ addresses */
@@ -255,11 +270,12 @@ static int read_port(const char *text, size_t size, int port)
     return value > 0 ? value : port;
 }
 
-refusal url_judge(const url_part *part, const sessile_url_options *options, idn *names)
+refusal url_judge(const url_part *part, const sessile_url_options *options, idn *names,
+                  url_resolver *resolver)
 {
     const char *end = part->text + part->size;
     const char *stop = part->size ? memchr(part->text, ':', part->size) : NULL;
-    judging of = {options, part->port, part->doubt};
+    judging of = {options, part->port, part->doubt, resolver};
     address at;
 
     if (part->size == 0)

@@ -15,6 +15,7 @@ void binding_url_options(lua_State *L, int table, sessile_url_options *out)
 
     sessile_url_options_init(out);
     out->only_allowed = binding_field_boolean(L, table, "only_allowed");
+    out->resolve = binding_field_boolean(L, table, "resolve");
     lua_newtable(L);
     if (binding_raw_field(L, table, "allow") == LUA_TNIL) {
         lua_pop(L, 1);
@@ -35,8 +36,8 @@ void binding_url_options(lua_State *L, int table, sessile_url_options *out)
     out->allow = slices;
 }
 
-/* url_check(text, {allow =, only_allowed =}) -> true; nil, message, code, and of what is
- * refused {rule =, url =, at =} */
+/* url_check(text, {allow =, only_allowed =, resolve =}) -> true; nil, message, code, and
+ * of what is refused {rule =, url =, at =} */
 int binding_url_check(lua_State *L)
 {
     sessile_slice text = binding_check_bytes(L, 1);

@@ -21,11 +21,11 @@ local store_methods = {}
 local function load_records(self, opts, reason)
   local names = { id = opts.id, agent = opts.agent or self.agent, user = opts.user or "" }
   local about = ("loading session %q"):format(opts.id)
-  local records, message, code = kept.ask(about, self.functions.load,
+  local records, message, code, retry_ms, rule = kept.ask(about, self.functions.load,
     kept.outer_id(opts.id, opts.user),
     kept.call_context(names, reason, opts.timeout_ms or self.timeout_ms))
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif records == nil then
     return nil
   elseif type(records) ~= "table" then
@@ -45,57 +45,57 @@ local function load_records(self, opts, reason)
 end
 
 local function open(self, opts, records)
-  local handle, message, code = self.core:open_over(opts, records)
+  local handle, message, code, retry_ms, rule = self.core:open_over(opts, records)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return kept.wrap(self, handle, opts, #records)
 end
 
 -- Saves a new session. If that fails, there is no session.
 local function keep_new(made, reason)
-  local ok, message, code = made:keep(reason)
+  local ok, message, code, retry_ms, rule = made:keep(reason)
   if not ok then
     made.core:close()
     made.closed = true
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return made
 end
 
 local function make(self, opts, reason)
-  local made, message, code = open(self, opts, {})
+  local made, message, code, retry_ms, rule = open(self, opts, {})
   if not made then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return keep_new(made, reason)
 end
 
 --- Saves the session that `copy` makes from another one. EEXISTS: its id is taken.
 function store_methods:add(reason, opts, copy)
-  local message, code
+  local message, code, retry_ms, rule
   if opts.id then
     local records
-    records, message, code = load_records(self, opts, reason)
+    records, message, code, retry_ms, rule = load_records(self, opts, reason)
     if message then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     elseif records then
       return nil, ("session %q exists: choose another id"):format(opts.id), "EEXISTS"
     end
   end
   local handle
-  handle, message, code = copy()
+  handle, message, code, retry_ms, rule = copy()
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return keep_new(kept.wrap(self, handle, opts, 0), reason)
 end
 
 --- A copy of a session of another store.
 function store_methods:put(source, opts)
-  local names, message, code = source:info()
+  local names, message, code, retry_ms, rule = source:info()
   if not names then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self:add("put", kept.names_of(opts, names, names.id), function()
     return self.core:put(source, opts)
@@ -104,25 +104,25 @@ end
 
 function store_methods:create(opts)
   if opts.id then
-    local records, message, code = load_records(self, opts, "create")
+    local records, message, code, retry_ms, rule = load_records(self, opts, "create")
     if message then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     elseif records then
       return nil, ("session %q exists: resume it, or choose another id"):format(opts.id), "EEXISTS"
     end
   end
-  local made, message, code = make(self, opts, "create")
+  local made, message, code, retry_ms, rule = make(self, opts, "create")
   if code == "ECONFLICT" then
     return nil, ("session %q was just created by another writer: resume it"):format(opts.id or ""),
       code
   end
-  return made, message, code
+  return made, message, code, retry_ms, rule
 end
 
 function store_methods:resume(opts)
-  local records, message, code = load_records(self, opts, "resume")
+  local records, message, code, retry_ms, rule = load_records(self, opts, "resume")
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif not records then
     return nil, ("there is no session %q: list them, or create it"):format(opts.id), "ENOTFOUND"
   end
@@ -130,18 +130,18 @@ function store_methods:resume(opts)
 end
 
 function store_methods:session(opts)
-  local records, message, code = load_records(self, opts, "session")
+  local records, message, code, retry_ms, rule = load_records(self, opts, "session")
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif records then
     return open(self, opts, records)
   end
   local made
-  made, message, code = make(self, opts, "session")
+  made, message, code, retry_ms, rule = make(self, opts, "session")
   if code == "ECONFLICT" then -- somebody made it in between: then it is there to be opened
     return self:resume(opts)
   end
-  return made, message, code
+  return made, message, code, retry_ms, rule
 end
 
 --- Returns true, or false if the host chose to keep the session; or nil, message, code.
@@ -152,10 +152,10 @@ function store_methods:delete(opts, soft)
   end
   local names = { id = opts.id, agent = opts.agent or self.agent, user = opts.user or "" }
   local about = ("deleting session %q"):format(opts.id)
-  local answer, message, code = kept.ask(about, self.functions.delete,
+  local answer, message, code, retry_ms, rule = kept.ask(about, self.functions.delete,
     kept.outer_id(opts.id, opts.user), kept.call_context(names, "delete", self.timeout_ms))
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif answer == false then
     return nil, ("there is no session %q: nothing was deleted"):format(opts.id), "ENOTFOUND"
   elseif answer ~= nil and answer ~= true then
@@ -224,10 +224,10 @@ function store_methods:list(opts)
     end
   end
   local about = "listing sessions"
-  local answer, message, code = kept.ask(about, self.functions.list,
+  local answer, message, code, retry_ms, rule = kept.ask(about, self.functions.list,
     kept.call_context({ agent = opts.agent or self.agent }, "list", self.timeout_ms))
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif type(answer) ~= "table" then
     return kept.rubbish(about, answer, "a list of ids")
   end

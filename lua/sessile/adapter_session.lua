@@ -54,11 +54,11 @@ end
 local run_methods = {}
 
 function run_methods:outcome()
-  local raw, message, code = self.core:outcome()
+  local raw, message, code, retry_ms, rule = self.core:outcome()
   if raw then
     raw.saved = self.session:unsaved() == 0
   end
-  return raw, message, code
+  return raw, message, code, retry_ms, rule
 end
 
 function run_methods:close()
@@ -67,9 +67,9 @@ end
 
 -- Hands what a call has written to the host, then returns the call's results.
 local function keep_then(session, reason, results)
-  local ok, message, code = session:keep(reason)
+  local ok, message, code, retry_ms, rule = session:keep(reason)
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return table.unpack(results, 1, results.n)
 end
@@ -128,15 +128,15 @@ end
 --- Saves the records that are not saved yet. Returns true, also if the host chose not to keep them;
 --- or nil, message, code.
 function session_methods:keep(reason)
-  local rows, message, code = self.core:records(self.saved)
+  local rows, message, code, retry_ms, rule = self.core:records(self.saved)
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif #rows == 0 then
     return true
   end
-  message, code = hindrance(self)
+  message, code, retry_ms, rule = hindrance(self)
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local count = self.saved + #rows
   self.saving = true
@@ -171,11 +171,11 @@ function session_methods:save()
 end
 
 function session_methods:set_timeout(timeout_ms)
-  local ok, message, code = self.core:set_timeout(timeout_ms)
+  local ok, message, code, retry_ms, rule = self.core:set_timeout(timeout_ms)
   if ok then
     self.timeout_ms = timeout_ms
   end
-  return ok, message, code
+  return ok, message, code, retry_ms, rule
 end
 
 function session_methods:close()
@@ -184,9 +184,9 @@ function session_methods:close()
   end
   self.left = self:unsaved()
   self.closed = true
-  local ok, message, code = self.core:close()
+  local ok, message, code, retry_ms, rule = self.core:close()
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif self.failed and self.left > 0 then
     return nil, ("session %s was closed with %d unsaved records: %s"):format(
       self.shown, self.left, self.failed), "EIO"
@@ -205,9 +205,9 @@ local function through(name)
     if self.closed or reads[name] then
       return self.core[name](self.core, ...)
     end
-    local message, code = hindrance(self)
+    local message, code, retry_ms, rule = hindrance(self)
     if message then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     local before = self:unsaved()
     local results = table.pack(self.core[name](self.core, ...))
@@ -237,9 +237,9 @@ end
 
 -- Calls a function that writes to this session's log, then saves.
 local function then_save(self, reason, act)
-  local message, code = hindrance(self)
+  local message, code, retry_ms, rule = hindrance(self)
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local results = table.pack(act())
   if not results[1] then

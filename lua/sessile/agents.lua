@@ -58,14 +58,15 @@ local function settings_of(store, who, name)
     local told = tell and function(why, kind, key)
       tell(named(why), kind, ("agents.%s.%s"):format(name, key))
     end
-    local ready, message, code = inherited.resolve(who, (store._host or store)._core, own, told)
+    local ready, message, code, retry_ms, rule = inherited.resolve(who,
+      (store._host or store)._core, own, told)
     if ready and own.memory and own.memory.policy then
       local loads
-      loads, message, code = memory_runs.check(who, store, name, told)
+      loads, message, code, retry_ms, rule = memory_runs.check(who, store, name, told)
       ready = loads and ready
     end
     if not ready then
-      return nil, named(message), code
+      return nil, named(message), code, retry_ms, rule
     end
     ready.ttl = own.ttl
     own.ready = ready
@@ -76,16 +77,16 @@ end
 --- Checked options as inherited.resolve() gives them, and the settings of the agent `name` (nil:
 --- none are wanted). nil, nil, message, code if a policy cannot be loaded.
 function agents.resolve(store, who, name, opts)
-  local theirs, message, code = NOTHING, nil, nil
+  local theirs, message, code, retry_ms, rule = NOTHING, nil, nil
   if name then
-    theirs, message, code = settings_of(store, who, name)
+    theirs, message, code, retry_ms, rule = settings_of(store, who, name)
   end
   local own
   if theirs then
-    own, message, code = inherited.resolve(who, store._loader or store._core, opts)
+    own, message, code, retry_ms, rule = inherited.resolve(who, store._loader or store._core, opts)
   end
   if not own then
-    return nil, nil, message, code
+    return nil, nil, message, code, retry_ms, rule
   end
   return own, theirs
 end

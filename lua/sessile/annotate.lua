@@ -22,9 +22,9 @@ end
 
 -- Calls the core's function with an entry and a label.
 local function put(self, who, core, id, name)
-  local entry, message, code = named(self, who, id, name)
+  local entry, message, code, retry_ms, rule = named(self, who, id, name)
   if not entry then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core[core](self._core, entry, name)
 end
@@ -40,22 +40,22 @@ function methods:unlabel(id, name)
   if name ~= nil then
     return put(self, "session:unlabel", "unlabel", id, name)
   end
-  local labels, message, code
-  id, message, code = named(self, "session:unlabel", id, PIN)
+  local labels, message, code, retry_ms, rule
+  id, message, code, retry_ms, rule = named(self, "session:unlabel", id, PIN)
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
-  labels, message, code = self._core:labels()
+  labels, message, code, retry_ms, rule = self._core:labels()
   if not labels then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local gone = false
   for _, label in ipairs(labels) do
     if label.id == id:lower() and label.name ~= PIN and not label.name:find "^screen:" then
       local ok
-      ok, message, code = self._core:unlabel(id, label.name)
+      ok, message, code, retry_ms, rule = self._core:unlabel(id, label.name)
       if not ok then
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       end
       gone = true
     end
@@ -105,24 +105,25 @@ local suspend_options =
 --- ESUSPENDED, in any process. Returns the outcome, status "paused".
 function methods:suspend(given)
   local opts = options.check("session:suspend", given, suspend_options)
-  local head, message, code = self._core:head()
+  local head, message, code, retry_ms, rule = self._core:head()
   if not head then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
-  local id, why, failed, retry, rule = self._core:suspend(opts.reason, opts.state)
+  local id
+  id, message, code, retry_ms, rule = self._core:suspend(opts.reason, opts.state)
   if not id then
-    return nil, why, failed, retry, rule
+    return nil, message, code, retry_ms, rule
   end
   return outcome.paused(self, head, id)
 end
 
 --- The pause: {id, time, reason, state}; nil: the session is not paused.
 function methods:suspended()
-  local pause, message, code = self._core:suspended()
+  local pause, message, code, retry_ms, rule = self._core:suspended()
   if pause == false then
     return nil
   end
-  return pause, message, code
+  return pause, message, code, retry_ms, rule
 end
 
 --- Ends the pause and appends messages (one, a list, or none) as one commit. Returns their ids.

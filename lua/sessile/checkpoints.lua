@@ -27,9 +27,9 @@ local function find(self, who, wanted)
     options.misuse(("%s: a checkpoint's id, name or row expected, got %s"):format(who,
       type(wanted)))
   end
-  local rows, message, code = self._core:checkpoints { name = wanted }
+  local rows, message, code, retry_ms, rule = self._core:checkpoints { name = wanted }
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif rows[1] then
     return rows[1].id
   elseif wanted:find "^%x%x%x%x%x%x%x%x$" then
@@ -52,26 +52,26 @@ end
 --- The checkpoints, newest first: {id, session, agent, user, head, time, reason, messages,
 --- tokens, state_bytes, sound, name, event, agent_version, metadata}.
 function methods:checkpoints(given)
-  local rows, message, code =
+  local rows, message, code, retry_ms, rule =
     self._core:checkpoints(options.check("session:checkpoints", given, list_options))
   for _, row in ipairs(rows or {}) do
     row.session, row.agent, row.user = self.id, self.agent, self.user
   end
-  return rows, message, code
+  return rows, message, code, retry_ms, rule
 end
 
 --- Moves the head to the entry that a checkpoint recorded. Returns {checkpoint, head, state, json,
 --- warnings}: json is the stored text of the state, warnings tell what has changed since.
 function methods:restore(wanted, given)
   local opts = options.check("session:restore", given, restore_options)
-  local id, message, code = find(self, "session:restore", wanted)
+  local id, message, code, retry_ms, rule = find(self, "session:restore", wanted)
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local restored
-  restored, message, code = self._core:restore(id, opts.force or false)
+  restored, message, code, retry_ms, rule = self._core:restore(id, opts.force or false)
   if not restored then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local warnings = {}
   for line in (restored.warnings or ""):gmatch "[^\n]+" do
@@ -83,9 +83,9 @@ end
 
 --- Deletes a checkpoint, given as for restore.
 function methods:delete_checkpoint(wanted)
-  local id, message, code = find(self, "session:delete_checkpoint", wanted)
+  local id, message, code, retry_ms, rule = find(self, "session:delete_checkpoint", wanted)
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:delete_checkpoint(id)
 end

@@ -53,10 +53,10 @@ local open_options =
 function encoding.open(name, opts)
   check_text("sessile.encoding", name)
   local given = options.check("sessile.encoding", opts, open_options)
-  local handle, message, code = core.encoding(paths.expand(name),
+  local handle, message, code, retry_ms, rule = core.encoding(paths.expand(name),
     { pattern = given.pattern, folders = folders(given.folders) })
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return setmetatable({ _core = handle }, meta)
 end

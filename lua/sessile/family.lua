@@ -29,12 +29,12 @@ local function make(self, who, opts, new)
     return nil, why, denied
   end
   local agent = opts.agent ~= self.agent and opts.agent or nil
-  local own, theirs, message, code = agents.resolve(self._store, who, agent, opts)
+  local own, theirs, message, code, retry_ms, rule = agents.resolve(self._store, who, agent, opts)
   if not own then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   inherited.fill(opts, theirs)
-  local handle, retry_ms, rule
+  local handle
   handle, message, code, retry_ms, rule = new()
   if not handle then
     return nil, message, code, retry_ms, rule
@@ -52,10 +52,10 @@ local fork_options =
 --- A new session of the same store with everything up to an entry (its id or label; nil: the
 --- head). fork(options) forks at the head.
 function methods:fork(entry, given)
-  local opts, message, code =
+  local opts, message, code, retry_ms, rule =
     names.entry_and_options(self, "session:fork", entry, given, fork_options)
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return make(self, "session:fork", opts, function()
     return self._core:fork(opts.entry, opts)
@@ -89,12 +89,12 @@ local function with_parent(self, who, into, use)
   if parent and not parent._closed then
     return use(parent)
   end
-  local message, code
-  parent, message, code = self._store:resume {
+  local message, code, retry_ms, rule
+  parent, message, code, retry_ms, rule = self._store:resume {
     id = link.id, agent = link.agent, user = link.user,
   }
   if not parent then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local guard <close> = parent
   return use(guard)
@@ -118,9 +118,9 @@ end
 
 -- The child's context as one text.
 local function record_of(self)
-  local context, message, code = self._core:context()
+  local context, message, code, retry_ms, rule = self._core:context()
   if not context then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local parts = {}
   for _, one in ipairs(context) do
@@ -142,9 +142,9 @@ local function summarize(self, opts)
     return nil, "session:merge: summary = true needs a model, and none is configured: give "
       .. "model =, or the text itself as summary =", "EINVALID"
   end
-  local record, message, code = record_of(self)
+  local record, message, code, retry_ms, rule = record_of(self)
   if not record then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local ok, text, why = pcall(model, {
     purpose = "child_summary", max_tokens = opts.max_tokens or 1500,
@@ -182,10 +182,10 @@ function methods:merge(given)
   end
   local text = opts.summary
   if text == true then
-    local message, code
-    text, message, code = summarize(self, opts)
+    local message, code, retry_ms, rule
+    text, message, code, retry_ms, rule = summarize(self, opts)
     if not text then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   local metadata = options.add(

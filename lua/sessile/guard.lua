@@ -98,9 +98,9 @@ end
 --- that can refuse what the rest allows; read once.
 function guard.methods:guard(given)
   local opts = options.check("store:guard", given, guard_options)
-  local rules, message, code = screens.rules(opts.screens, opts.schemas)
+  local rules, message, code, retry_ms, rule = screens.rules(opts.screens, opts.schemas)
   if not rules then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local done
   done, message, code = self._core:guard { roles = roles_of(opts.roles), screens = rules[1],

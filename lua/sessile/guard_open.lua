@@ -60,10 +60,10 @@ local function audit_of(wanted, url, given)
   elseif audit == true or not audit.store then
     return audit
   end
-  local store, message, code = guard_open.open(audit.store, { key = given.key,
+  local store, message, code, retry_ms, rule = guard_open.open(audit.store, { key = given.key,
     timeout_ms = given.timeout_ms, network = given.network })
   if not store then
-    return nil, nil, "guard: audit.store: " .. message, code
+    return nil, nil, "guard: audit.store: " .. message, code, retry_ms, rule
   end
   local copy = options.add({}, audit)
   copy.store = store
@@ -93,23 +93,24 @@ function guard_open.set(store, wanted, given)
   elseif wanted == "off" then
     return store:guard { off = true }
   end
-  local audit, kept, message, code = audit_of(wanted, store.url, given)
+  local audit, kept, message, code, retry_ms, rule = audit_of(wanted, store.url, given)
   if audit == nil then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   rawset(store, "_closes", kept)
   local schemas, done
-  schemas, message, code = schemas_of(wanted.schemas)
+  schemas, message, code, retry_ms, rule = schemas_of(wanted.schemas)
   if schemas == nil then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
-  done, message, code = store:guard { roles = wanted.roles, limits = wanted.rate_limits,
+  done, message, code, retry_ms, rule =
+    store:guard { roles = wanted.roles, limits = wanted.rate_limits,
     require_principal = wanted.require_principal, audit = audit, consent = wanted.consent,
     token = (wanted.identity or {}).token, authorize = wanted.authorize or nil,
     profile = keeps_logs(store.url) and wanted.profile or nil, -- the store stays guarded
     screens = wanted.screens or nil, schemas = schemas or nil, urls = wanted.urls }
   if not done then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   rawset(store, "_guarded", true)
   return true

@@ -301,7 +301,7 @@ function parts.schemas(reader, at, value)
 end
 
 local url_keys = set_of(KINDS)
-url_keys.allow, url_keys.only_allowed = true, true
+url_keys.allow, url_keys.only_allowed, url_keys.resolve = true, true, true
 
 -- { memory = "refuse", message = "flag", allow = { ".example.org" }, … }; false: none.
 function parts.urls(reader, at, value)
@@ -313,7 +313,7 @@ function parts.urls(reader, at, value)
     local where = at .. "." .. name
     if name == "allow" then
       copy[name] = strings(reader, where, one)
-    elseif name == "only_allowed" then
+    elseif name == "only_allowed" or name == "resolve" then
       boolean(reader, where, one)
     else
       choice(reader, where, one, { "refuse", "flag", "pass" })

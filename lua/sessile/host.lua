@@ -120,11 +120,11 @@ local function answer_state(self)
   elseif value == nil then
     return self:fail "no state"
   end
-  local done, message, code = self:reply(value)
+  local done, message, code, retry_ms, rule = self:reply(value)
   if not done and code == "EINVALID" then
     return self:fail(message) -- a state must be JSON
   end
-  return done, message, code
+  return done, message, code, retry_ms, rule
 end
 
 --- Answers a need with the configured model and hooks, as turn, compact and plan do.
@@ -156,9 +156,9 @@ end
 
 --- The outcome, after step has returned true.
 function methods:outcome()
-  local raw, message, code = self._core:outcome()
+  local raw, message, code, retry_ms, rule = self._core:outcome()
   if not raw then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return outcome.make(raw, self._session, self._kind, self._log)
 end
@@ -193,17 +193,17 @@ end
 function host.drive(run, finish)
   local guard <close> = run
   while true do
-    local need, message, code = guard:step()
+    local need, message, code, retry_ms, rule = guard:step()
     if not need then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     if need == true then
       break
     end
     local ok
-    ok, message, code = guard:answer(need)
+    ok, message, code, retry_ms, rule = guard:answer(need)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     local deferred = guard:outcome()
     if deferred and deferred.status == "paused" then
@@ -211,9 +211,9 @@ function host.drive(run, finish)
     end
   end
   if finish then
-    local ok, message, code = finish(guard._core)
+    local ok, message, code, retry_ms, rule = finish(guard._core)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return guard:outcome()

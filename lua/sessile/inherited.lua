@@ -32,9 +32,9 @@ end
 function inherited.resolve(who, store, opts, on_error)
   local when = triggers.resolve(who, opts.triggers)
   local checkpoint = triggers.checkpoints(who, opts.checkpoint)
-  local own, message, code = policy.load(who, store, opts, on_error)
+  local own, message, code, retry_ms, rule = policy.load(who, store, opts, on_error)
   if not own then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   own.triggers, own.checkpoint, own.model = when, checkpoint, opts.model
   inherited.fill(own, opts)

@@ -100,10 +100,10 @@ local function open_core(where, given)
   if type(where) ~= "table" then
     return core.open(where, chosen)
   end
-  local handle, message
-  handle, message, code = core.open_records(chosen)
+  local handle, message, retry_ms, rule
+  handle, message, code, retry_ms, rule = core.open_records(chosen)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return adapter.wrap(handle, where, given)
 end
@@ -134,27 +134,27 @@ function sessile.open(url, opts)
     return nil, why, missing
   end
   local called = type(where) == "table" and "adapter" or where
-  local handle, message, code
+  local handle, message, code, retry_ms, rule
   if guard_open.refuses_plain(wanted, called, given.key == false) then
     return nil, guard_open.plain_refusal, "EDENIED"
   end
-  handle, message, code = open_core(where, given)
+  handle, message, code, retry_ms, rule = open_core(where, given)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local opened
-  opened, message, code = store.wrap(handle, called, given)
+  opened, message, code, retry_ms, rule = store.wrap(handle, called, given)
   if not opened then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   if guard_open.refuses_plain(wanted, called, not opened.sealed) then
     message, code = guard_open.plain_refusal, "EDENIED"
   else
-    message, code = select(2, guard_open.set(opened, wanted, given))
+    message, code, retry_ms, rule = select(2, guard_open.set(opened, wanted, given))
   end
   if message then
     opened:close()
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return opened
 end

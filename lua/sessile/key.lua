@@ -136,9 +136,9 @@ function key.resolve(who, value)
   if value.source ~= "command" then
     return value.source, value.value
   end
-  local secret, message, code = run(value.value)
+  local secret, message, code, retry_ms, rule = run(value.value)
   if not secret then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return "secret", secret
 end

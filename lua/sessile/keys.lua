@@ -24,8 +24,8 @@ function keys:rotate(given)
     if opts.make then
       options.misuse("store:rotate: make wants a key: sessile.key.file(path)")
     end
-    local epoch, message, code = self._core:rotate()
-    return epoch, message or true, code
+    local epoch, message, code, retry_ms, rule = self._core:rotate()
+    return epoch, message or true, code, retry_ms, rule
   end
   local source, value, code = key.resolve("store:rotate", opts.key)
   if not source then
@@ -33,10 +33,10 @@ function keys:rotate(given)
   elseif source == "plain" then
     options.misuse("store:rotate: key: a store that is sealed cannot become a plain one")
   end
-  local epoch, message, failed = self._core:rotate {
+  local epoch, message, failed, retry_ms, rule = self._core:rotate {
     key_source = source, key = value, make = opts.make,
   }
-  return epoch, message or false, failed
+  return epoch, message or false, failed, retry_ms, rule
 end
 
 local reseal_options =
@@ -45,9 +45,9 @@ local reseal_options =
 --- Seals the logs of older epochs again with the newest one. Returns the final state.
 function keys:reseal(given)
   local opts = options.check("store:reseal", given, reseal_options)
-  local work, message, code = self._core:reseal(opts.suite)
+  local work, message, code, retry_ms, rule = self._core:reseal(opts.suite)
   if not work then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return object.drive(work, function(state)
     state.failure = nil

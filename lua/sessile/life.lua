@@ -67,15 +67,15 @@ end
 local function end_memories(self, target, actor)
   local user = target.user or self._user or ""
   for _, of in ipairs(user ~= "" and { user, "" } or { "" }) do
-    local kept, message, code = memory.open(self, { agent = target.agent, user = of,
+    local kept, message, code, retry_ms, rule = memory.open(self, { agent = target.agent, user = of,
       must_exist = true })
     local done = code == "ENOTFOUND"
     if kept then
-      done, message, code = kept:delete_from(target.id, { by = actor })
+      done, message, code, retry_ms, rule = kept:delete_from(target.id, { by = actor })
       kept:close()
     end
     if not done then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return true
@@ -87,7 +87,7 @@ end
 --- {id_hash, time, bytes}.
 function life.store:delete(given, opts)
   local target, copy = which("store:delete", given, opts, delete_options)
-  local gone, message, code = named.of_any_agent(self, target, function(found)
+  local gone, message, code, retry_ms, rule = named.of_any_agent(self, target, function(found)
     return self._core:delete(found, copy.soft or false, copy.reason, copy.actor)
   end, EVERY)
   if gone and copy.memory then -- target has the agent by now
@@ -97,7 +97,7 @@ function life.store:delete(given, opts)
         .. "that with memory:delete_from"):format(target.id, why), failed
     end
   end
-  return gone, message, code
+  return gone, message, code, retry_ms, rule
 end
 
 --- The records of sessions that were deleted permanently, newest first.

@@ -35,8 +35,8 @@ end
 
 -- ---------------------------------------------------------------- reading
 
--- What a method returns in the first memory where it finds something, and that memory's name. A row
--- is looked for in its own memory alone. by_id: the method takes no rows.
+-- What a method returns in the first memory where it finds something, and that memory's name at the
+-- end. A row is looked for in its own memory alone. by_id: the method takes no rows.
 local function first(self, method, entry, by_id)
   local own = type(entry) == "table" and entry.memory
   local failure
@@ -44,14 +44,14 @@ local function first(self, method, entry, by_id)
     entry = entry.id
   end
   for _, name in ipairs(own and { own } or self._names) do
-    local found, message, code = open(self, name)
+    local found, message, code, retry_ms, rule = open(self, name)
     if found then
-      found, message, code = found[method](found, entry)
+      found, message, code, retry_ms, rule = found[method](found, entry)
     else
       message = code == "ENOTFOUND" and "there is no entry yet" or message
     end
     if found or code ~= "ENOTFOUND" then
-      return found, message, code, name
+      return found, message, code, retry_ms, rule, name
     elseif not failure or message:find("did you mean", 1, true) then
       failure = message
     end
@@ -62,9 +62,9 @@ end
 --- The live entry of a key: the user's, or else the agent's.
 function methods:read(key)
   options.expect("string", key, "memory:read: a key")
-  local row, message, code, name = first(self, "read", key)
+  local row, message, code, retry_ms, rule, name = first(self, "read", key)
   if not row then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return mark(row, name)
 end
@@ -73,18 +73,18 @@ end
 function methods:get(entry)
   local is_row = type(entry) == "table"
   options.expect("string", is_row and entry.id or entry, "memory:get: an id or a row")
-  local row, message, code, name = first(self, "get", entry, true)
+  local row, message, code, retry_ms, rule, name = first(self, "get", entry, true)
   if not row then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return mark(row, name)
 end
 
 --- What led to an entry, by its key, id or row; in the user's memory, or else in the agent's.
 function methods:history(entry)
-  local rows, message, code, name = first(self, "history", entry)
+  local rows, message, code, retry_ms, rule, name = first(self, "history", entry)
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   for _, row in ipairs(rows) do
     mark(row, name)
@@ -95,9 +95,9 @@ end
 --- Where an entry comes from and what ended it, by its key, id or row; in the user's memory, or
 --- else in the agent's.
 function methods:why(entry)
-  local found, message, code, name = first(self, "why", entry)
+  local found, message, code, retry_ms, rule, name = first(self, "why", entry)
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   mark(found.entry, name)
   return found
@@ -129,13 +129,14 @@ end
 local function each(self, method, ...)
   local lists = {}
   for _, name in ipairs(self._names) do
-    local found, message, code = open(self, name)
+    local found, message, code, retry_ms, rule = open(self, name)
     local rows = {}
     if found then
-      rows, message, code = (type(method) == "function" and method or found[method])(found, ...)
+      rows, message, code, retry_ms, rule =
+        (type(method) == "function" and method or found[method])(found, ...)
     end
     if not rows or not found and code ~= "ENOTFOUND" then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     for i, row in ipairs(rows) do
       rows[i] = mark(row, name)
@@ -151,9 +152,9 @@ function methods:list(given)
   local offset, limit = opts.offset or 0, opts.limit or 0
   local all = options.add({}, given or {})
   all.offset, all.limit = nil, limit > 0 and offset + limit or nil
-  local lists, message, code = each(self, "list", all)
+  local lists, message, code, retry_ms, rule = each(self, "list", all)
   if not lists then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return merge(lists, "time", offset, limit)
 end
@@ -166,7 +167,7 @@ function methods:search(question, given)
   local found = memory.question(settings.of(self._store, self._agent), self._questions, question,
     opts)
   local legs = { words = true, vectors = false, why = found.why }
-  local lists, message, code = each(self, function(one)
+  local lists, message, code, retry_ms, rule = each(self, function(one)
     local rows, info, failed = memory.search(one, question, given, found)
     if rows then
       legs.vectors = legs.vectors or info.legs.vectors
@@ -175,7 +176,7 @@ function methods:search(question, given)
     return rows, info, failed
   end)
   if not lists then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   legs.why = not legs.vectors and legs.why or nil
   return merge(lists, "score", 0, opts.limit or memory.HITS), { legs = legs }
@@ -188,9 +189,9 @@ end
 
 --- What a person should look at, in both.
 function methods:audit()
-  local lists, message, code = each(self, "audit")
+  local lists, message, code, retry_ms, rule = each(self, "audit")
   if not lists then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local found = {}
   for _, list in ipairs(lists) do
@@ -208,12 +209,12 @@ end
 function methods:stats()
   local found = {}
   for _, name in ipairs(self._names) do
-    local one, message, code = open(self, name)
+    local one, message, code, retry_ms, rule = open(self, name)
     if one then
-      one, message, code = one:stats()
+      one, message, code, retry_ms, rule = one:stats()
     end
     if not one and code ~= "ENOTFOUND" then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     found[name] = one
   end
@@ -222,11 +223,11 @@ end
 
 --- The user's newest consent; false if there never was one, or there is no user.
 function methods:consented()
-  local found, message, code = open(self, self._names[1])
+  local found, message, code, retry_ms, rule = open(self, self._names[1])
   if not found and code == "ENOTFOUND" then
     return false
   elseif not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return found:consented()
 end
@@ -256,20 +257,20 @@ end
 --- The same memory, opened, for what writes several entries as one commit. nil, message, code.
 function memories.of_writes(self, share)
   local name = memories.name_of_writes(self, share)
-  local found, message, code = open(self, name, name == "agent")
+  local found, message, code, retry_ms, rule = open(self, name, name == "agent")
   if not found and code == "ENOTFOUND" then
     return nil, "the user has not consented: nothing is written until a consent is: "
       .. "session:memory{ consent = their words }", "EDENIED"
   end
-  return found, message, code
+  return found, message, code, retry_ms, rule
 end
 
 --- Writes an entry to the user's memory; to the agent's with `share`, or if there is no user.
 function methods:write(key, value, given)
   local opts, name = target(self, "memory:write", given)
-  local found, message, code = memories.of_writes(self, name == "agent")
+  local found, message, code, retry_ms, rule = memories.of_writes(self, name == "agent")
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return found:write(key, value, opts)
 end
@@ -279,9 +280,9 @@ end
 local function judge(self, method, entry, given)
   local opts, name = target(self, "memory:" .. method, memory.verdict_options(given))
   local own = type(entry) == "table" and entry.memory or name
-  local found, message, code = open(self, own)
+  local found, message, code, retry_ms, rule = open(self, own)
   if not found then
-    return nil, code == "ENOTFOUND" and "there is no entry yet" or message, code
+    return nil, code == "ENOTFOUND" and "there is no entry yet" or message, code, retry_ms, rule
   end
   return found[method](found, entry, opts)
 end
@@ -295,11 +296,11 @@ end
 
 -- Erases what options name in one memory, which need not be there. Returns how many.
 local function erase_in(self, name, opts)
-  local found, message, code = open(self, name)
+  local found, message, code, retry_ms, rule = open(self, name)
   if not found and code == "ENOTFOUND" then
     return 0
   elseif not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return found:erase(nil, opts)
 end
@@ -321,9 +322,9 @@ function methods:erase(entry, given)
       part.ended_before = nil
     end
     if name == own or part.session then
-      local erased, message, code = erase_in(self, name, part)
+      local erased, message, code, retry_ms, rule = erase_in(self, name, part)
       if not erased then
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       end
       count = count + erased
     end
@@ -334,20 +335,20 @@ end
 --- Deletes all that is live or pending where a write would go. Returns how many.
 function methods:clear(given)
   local opts, name = target(self, "memory:clear", given)
-  local found, message, code = open(self, name)
+  local found, message, code, retry_ms, rule = open(self, name)
   if not found and code == "ENOTFOUND" then
     return 0
   elseif not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return found:clear(opts)
 end
 
 --- Writes that the user consents, or with false: does no longer.
 function methods:consent(is_given, given)
-  local found, message, code = open(self, self._names[1], true)
+  local found, message, code, retry_ms, rule = open(self, self._names[1], true)
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return found:consent(is_given, given)
 end
@@ -358,10 +359,10 @@ function methods:embed(given)
   local sum = { verdict = "unchanged", embedded = 0, to_embed = 0 }
   local denied
   for _, name in ipairs(self._names) do
-    local found, message, code = open(self, name)
+    local found, message, code, retry_ms, rule = open(self, name)
     local done
     if found then
-      done, message, code = found:embed(given)
+      done, message, code, retry_ms, rule = found:embed(given)
     end
     if done then
       sum.verdict = (sum.verdict == "refused" or done.verdict == "unchanged") and sum.verdict
@@ -371,7 +372,7 @@ function methods:embed(given)
     elseif code == "EDENIED" then
       denied = message
     elseif code ~= "ENOTFOUND" then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   if denied and not sum.model then
@@ -402,11 +403,11 @@ local open_options = options.shape("session:memory",
 function memories.handles(self)
   local handles, names = {}, {}
   for _, name in ipairs(self._names) do
-    local found, message, code = open(self, name)
+    local found, message, code, retry_ms, rule = open(self, name)
     if found then
       handles[#handles + 1], names[#names + 1] = found._core, name
     elseif code ~= "ENOTFOUND" then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return handles, names
@@ -427,9 +428,9 @@ function memories.open(store, agent, user, given)
     _timeout_ms = opts.timeout_ms, _share = settings.of(store, agent).share or false,
   }, meta)
   if opts.consent then
-    local found, message, code = open(self, self._names[1], true, opts.consent)
+    local found, message, code, retry_ms, rule = open(self, self._names[1], true, opts.consent)
     if not found then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return self

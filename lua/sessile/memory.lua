@@ -69,13 +69,13 @@ end
 --- Writes entries that a policy, the result of memory_runs.policy, admits. Returns what became of
 --- each: {{id, state}, …}. nil, message, code: none was written, or one was not admitted.
 function memory.admit(self, entries, chosen)
-  local run, message, code = self._core:admit(entries, { policy = chosen.handle })
+  local run, message, code, retry_ms, rule = self._core:admit(entries, { policy = chosen.handle })
   local outcome
   if run then
-    outcome, message, code = drive(self, run, nil, chosen)
+    outcome, message, code, retry_ms, rule = drive(self, run, nil, chosen)
   end
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif outcome.verdict == "refused" then
     return nil, ("the policy '%s' failed, and the entry was not written: %s"):format(
       outcome.policy or "?", outcome.message or "refused"), "EPOLICY"
@@ -118,16 +118,17 @@ function methods:write(key, value, given)
     ttl = self._settings.ttl
   end
   opts.key, opts.value, opts.ttl_ms, opts.ttl = key, value, ttl or nil, nil
-  local chosen, message, code = memory_runs.policy("memory:write", self._store, self._agent)
+  local chosen, message, code, retry_ms, rule =
+    memory_runs.policy("memory:write", self._store, self._agent)
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif not chosen.handle then
     return self._core:write(opts)
   end
   local changes
-  changes, message, code = memory.admit(self, { opts }, chosen)
+  changes, message, code, retry_ms, rule = memory.admit(self, { opts }, chosen)
   if not changes then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return changes[1].id
 end
@@ -146,16 +147,16 @@ for name, to in pairs {
   local shape = options.shape(who, { reason = "string", by = "string" })
   methods[name] = function(self, entry, given)
     local opts = options.check(who, memory.verdict_options(given), shape)
-    local id, message, code = named.id(self, who, entry, to)
+    local id, message, code, retry_ms, rule = named.id(self, who, entry, to)
     if not id then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     local changed
-    changed, message, code = self._core:verdict {
+    changed, message, code, retry_ms, rule = self._core:verdict {
       ids = { id }, to = to, reason = opts.reason, by = opts.by,
     }
     if not changed then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     elseif to == "deleted" or to == "rejected" then
       embed.remove(self, { id }) -- what stays there is no hit here
     elseif to == "restored" or to == "approved" then
@@ -183,16 +184,16 @@ function methods:tidy(given)
   if not enabled then
     return nil, reason, denied
   end
-  local chosen, message, code =
+  local chosen, message, code, retry_ms, rule =
     memory_runs.policy("memory:tidy", self._store, self._agent, opts.policy)
   local run
   if chosen then
-    run, message, code = self._core:tidy { policy = chosen.handle, ids = opts.ids,
+    run, message, code, retry_ms, rule = self._core:tidy { policy = chosen.handle, ids = opts.ids,
       dry_run = opts.dry, trust_tools = self._settings.trust
       and self._settings.trust.tool == "live" or nil }
   end
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return drive(self, run, opts.model, chosen)
 end
@@ -204,17 +205,18 @@ local clear_options = options.shape("memory:clear", { reason = "string", by = "s
 function methods:clear(given)
   local opts = options.check("memory:clear", given, clear_options)
   local ids = {}
-  local rows, message, code = self._core:list { states = { "live", "pending" } }
+  local rows, message, code, retry_ms, rule = self._core:list { states = { "live", "pending" } }
   for i, row in ipairs(rows or {}) do
     ids[i] = row.id
   end
   local done = rows
   if rows and #ids > 0 then
-    done, message, code = self._core:apply { ends = ids, to = "deleted", reason = opts.reason,
+    done, message, code, retry_ms, rule =
+      self._core:apply { ends = ids, to = "deleted", reason = opts.reason,
       by = opts.by }
   end
   if not done then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   embed.remove(self, ids)
   return #ids
@@ -226,12 +228,12 @@ local erase_options = options.shape("memory:erase", {
 
 -- The ids of what led to an entry, itself among them.
 local function history_ids(self, id)
-  local rows, message, code = self._core:history(nil, id)
+  local rows, message, code, retry_ms, rule = self._core:history(nil, id)
   local ids = {}
   for i, row in ipairs(rows or {}) do
     ids[i] = row.id
   end
-  return rows and ids, message, code
+  return rows and ids, message, code, retry_ms, rule
 end
 
 --- Takes the texts of entries out of the log for good. m:erase("editor"): with { history = true },
@@ -248,13 +250,13 @@ function methods:erase(entry, given)
   end
   local ids = {}
   if entry ~= nil then
-    local id, message, code = named.id(self, "memory:erase", entry)
+    local id, message, code, retry_ms, rule = named.id(self, "memory:erase", entry)
     ids = { id }
     if id and opts.history then
-      ids, message, code = history_ids(self, id)
+      ids, message, code, retry_ms, rule = history_ids(self, id)
     end
     if message then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return embed.erase(self, function()
@@ -288,16 +290,16 @@ end
 
 --- The newest consent: {given, by, text, scope, time}; false if nobody ever consented.
 function methods:consented()
-  local stats, message, code = self._core:stats()
+  local stats, message, code, retry_ms, rule = self._core:stats()
   if not stats then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif not stats.consent then
     return false
   end
   local entry
-  entry, message, code = self._core:entry(stats.consent)
+  entry, message, code, retry_ms, rule = self._core:entry(stats.consent)
   if not entry then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local data = entry.data
   return { given = data.given, by = data.by, text = data.text, scope = data.scope,
@@ -331,9 +333,9 @@ function methods:edit(before, after, given)
   options.expect("string", before, "memory:edit: the text as it was")
   options.expect("string", after, "memory:edit: the edited text")
   local opts = options.check("memory:edit", given, edit_options)
-  local change, message, code = view.diff(before, after)
+  local change, message, code, retry_ms, rule = view.diff(before, after)
   if not change then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local enabled, reason, denied = memory.check_enabled(self)
   if #change.write > 0 and not enabled then
@@ -359,10 +361,10 @@ function methods:import(text, given)
   if not entries then
     return nil, format, code
   end
-  local done, message
-  done, message, code = import.write(self, entries, opts.source or "agent")
+  local done, message, retry_ms, rule
+  done, message, code, retry_ms, rule = import.write(self, entries, opts.source or "agent")
   if not done then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   done.format = format
   return done
@@ -399,11 +401,11 @@ function memory.open(store, given)
   end
   local must_exist = opts.must_exist
   opts.must_exist = must_exist or not enabled
-  local handle, message, code = store._core:memory(opts)
+  local handle, message, code, retry_ms, rule = store._core:memory(opts)
   if not handle and not enabled and not must_exist and code == "ENOTFOUND" then
     return nil, reason, denied -- it would be created now
   elseif not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return setmetatable({ _core = handle, _agent = opts.agent, _user = opts.user, _settings = own,
     _store = store, _questions = {} }, meta)

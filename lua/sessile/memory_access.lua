@@ -19,13 +19,13 @@ Access.__index = Access
 
 --- What a model may do in a session. opts: pending, share. nil, message, code.
 function access.of(session, opts)
-  local both, message, code = session:memory()
+  local both, message, code, retry_ms, rule = session:memory()
   local stats
   if both then
-    stats, message, code = both:stats()
+    stats, message, code, retry_ms, rule = both:stats()
   end
   if not stats then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local own = settings.of(session._store, session.agent)
   return setmetatable({
@@ -67,16 +67,16 @@ end
 
 --- The live entry of a key where the session writes; false: there is none. nil, message, code.
 function Access:holder(key)
-  local memory, message, code = memories.of_writes(self.both, self.share)
+  local memory, message, code, retry_ms, rule = memories.of_writes(self.both, self.share)
   if not memory then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local row
-  row, message, code = memory:read(key)
+  row, message, code, retry_ms, rule = memory:read(key)
   if not row and code == "ENOTFOUND" then
     return false
   end
-  return row, message, code
+  return row, message, code, retry_ms, rule
 end
 
 -- Whose words an entry has that the model wrote: "agent" or "tool". nil, message, code.
@@ -90,9 +90,9 @@ end
 
 -- An entry as the core takes it: the agent's words, or less. nil, message, code.
 local function complete(self, memory, entry, old)
-  local source, message, code = source_of(self, memory, entry, old)
+  local source, message, code, retry_ms, rule = source_of(self, memory, entry, old)
   if not source then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   entry.kind, entry.ttl_ms = entry.kind or "fact", memory._settings.ttl or nil
   entry.from = add_here(self.session, table.move(entry.from or {}, 1, #(entry.from or {}), 1, {}))
@@ -120,33 +120,35 @@ end
 --- it takes the place of, if any; ends: ids. Returns how many wait for a person, and the ids; nil,
 --- message, code.
 function Access:apply(list, ends)
-  local memory, message, code = memories.of_writes(self.both, self.share)
+  local memory, message, code, retry_ms, rule = memories.of_writes(self.both, self.share)
   local ids = memory
   if memory and #list > 0 then
-    ids, message, code = memory_of.check_enabled(memory)
+    ids, message, code, retry_ms, rule = memory_of.check_enabled(memory)
   end
   if not ids then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local entries, waiting = {}, 0
   for i, one in ipairs(list) do
-    entries[i], message, code = complete(self, memory, one[1], one[2])
+    entries[i], message, code, retry_ms, rule = complete(self, memory, one[1], one[2])
     if not entries[i] then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     waiting = waiting + (entries[i].pending and 1 or 0)
   end
   local chosen
-  chosen, message, code = memory_runs.policy("sessile.tools.memory", memory._store, memory._agent)
+  chosen, message, code, retry_ms, rule =
+    memory_runs.policy("sessile.tools.memory", memory._store, memory._agent)
   if chosen and chosen.handle and #entries > 0 then -- `admit` has the last word
     local changes
-    changes, message, code = memory_of.admit(memory, entries, chosen)
+    changes, message, code, retry_ms, rule = memory_of.admit(memory, entries, chosen)
     ids, waiting = changes and {}, 0
     for i, change in ipairs(changes or {}) do
       ids[i], waiting = change.id, waiting + (change.state == "pending" and 1 or 0)
     end
   elseif chosen then
-    ids, message, code = memory._core:apply { entries = entries, ends = ends or {}, to = "deleted",
+    ids, message, code, retry_ms, rule =
+      memory._core:apply { entries = entries, ends = ends or {}, to = "deleted",
       by = self.session.agent, reason = "its tool was called", only_live = true }
   else
     ids = nil
@@ -154,7 +156,7 @@ function Access:apply(list, ends)
   if code == "ECONFLICT" then
     return nil, "it was changed meanwhile, and nothing was written: read it again", code
   elseif not ids then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return waiting, ids
 end
@@ -189,9 +191,9 @@ function Access:delete(row)
   elseif row.state ~= "live" and row.state ~= "pending" then
     return nil, "it is not there any more: it is " .. row.state, "ENOTFOUND"
   end
-  local changed, message, code = self.both:delete(row, { by = self.session.agent,
+  local changed, message, code, retry_ms, rule = self.both:delete(row, { by = self.session.agent,
     reason = "its tool was called" })
-  return changed ~= nil or nil, message, code
+  return changed ~= nil or nil, message, code, retry_ms, rule
 end
 
 --- An option of a call that is a text; nil, message.

@@ -56,9 +56,9 @@ local OF_SCREEN = { no_orders = "order", secrets = "secret" }
 --- A function that says what today's screens find in a row: a list of {what, screen, rule}. They
 --- were perhaps not there when it was written. nil, message, code.
 function audit.judge()
-  local list, message, code = screens.load { "no_orders", "secrets", "injection" }
+  local list, message, code, retry_ms, rule = screens.load { "no_orders", "secrets", "injection" }
   if not list then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return function(row)
     local found = {}

@@ -187,10 +187,10 @@ end
 
 -- The run to its end: its outcome; nil, message, code. opts: checked; dry: nobody is asked.
 local function drive(memory, who, opts, dry, ask)
-  local run, message, code = memory._core:embed_run { embed_model = who.name,
+  local run, message, code, retry_ms, rule = memory._core:embed_run { embed_model = who.name,
     embed_dims = who.dims, embed_batch = opts.batch, dry_run = dry, timeout_ms = opts.timeout_ms }
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return memory_runs.drive(run, { embed = ask })
 end
@@ -214,13 +214,14 @@ function embed.run(memory, given)
   end
   local progress, asked, all = opts.on_progress or function() end, 0, nil
   if opts.on_progress then
-    local before, message, code = drive(memory, who, opts, true)
+    local before, message, code, retry_ms, rule = drive(memory, who, opts, true)
     if not before then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     all = before.to_embed
   end
-  local outcome, message, code = drive(memory, who, opts, opts.dry_run, function(texts, request)
+  local outcome, message, code, retry_ms, rule =
+    drive(memory, who, opts, opts.dry_run, function(texts, request)
     progress(asked, all)
     local vectors, why = who.ask(texts, request)
     local done = vectors
@@ -232,7 +233,7 @@ function embed.run(memory, given)
     return done and vectors, why
   end)
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   progress(outcome.embedded, all)
   return { verdict = outcome.verdict, embedded = outcome.embedded, to_embed = outcome.to_embed,
@@ -283,9 +284,9 @@ end
 function embed.erase(memory, erase)
   local vectors = memory._settings.vectors
   local before = vectors and vectors.remove and erased(memory)
-  local count, message, code = erase()
+  local count, message, code, retry_ms, rule = erase()
   if not count then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif not vectors then
     return count
   elseif not vectors.remove then

@@ -153,11 +153,11 @@ end
 --- file; a date at its beginning is that of its entries. nil, message, EINVALID.
 function import.read(text, name)
   if text:find "^# Memory of " then
-    local entries, message, code = view.parse(text)
+    local entries, message, code, retry_ms, rule = view.parse(text)
     for _, item in ipairs(entries or {}) do
       item.id, item.line, item.metadata = nil, nil, { imported = "sessile" }
     end
-    return entries, entries and "sessile" or message, code
+    return entries, entries and "sessile" or message, code, retry_ms, rule
   end
   local is_json = text:find "^%s*[{%[]"
   local value = is_json and not text:find("\0", 1, true) and answers.decode(text) or nil
@@ -191,10 +191,11 @@ end
 --- Writes entries that the memory does not have, and never had. Returns {written, known}; nil,
 --- message, code: some may be written then, and the next import leaves those out.
 function import.write(memory, entries, source)
-  local rows, message, code = memory._core:list { states = { "live", "pending", "replaced",
+  local rows, message, code, retry_ms, rule =
+    memory._core:list { states = { "live", "pending", "replaced",
     "deleted", "rejected", "expired", "erased" } }
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local known, new = {}, {}
   for _, row in ipairs(rows) do
@@ -209,10 +210,10 @@ function import.write(memory, entries, source)
   end
   for at = 1, #new, BATCH do
     local done
-    done, message, code = memory._core:apply {
+    done, message, code, retry_ms, rule = memory._core:apply {
       entries = table.move(new, at, math.min(#new, at + BATCH - 1), 1, {}), to = "deleted" }
     if not done then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return { written = #new, known = #entries - #new }

@@ -53,11 +53,11 @@ function named.row(self, key, to)
   if waiting then
     return waiting
   end
-  local row, message, code = self._core:read(key)
+  local row, message, code, retry_ms, rule = self._core:read(key)
   if not row and code == "ENOTFOUND" and ABOUT[to] then
     row = newest(self, key, ABOUT[to])
   end
-  return row, message, code
+  return row, message, code, retry_ms, rule
 end
 
 --- The id of an entry: an id, a row, or a key. to: as for named.row. nil, message, code; raises for
@@ -73,9 +73,9 @@ function named.id(self, who, entry, to)
   if is_row or named.means_id(self, entry) then
     return entry
   end
-  local row, message, code = named.row(self, entry, to)
+  local row, message, code, retry_ms, rule = named.row(self, entry, to)
   if not row then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return row.id
 end

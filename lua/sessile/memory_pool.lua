@@ -34,11 +34,11 @@ end
 
 -- Writes the consent of an open memory's user, unless it is in force.
 local function consent(handle, text)
-  local stats, message, code = handle:stats()
+  local stats, message, code, retry_ms, rule = handle:stats()
   if stats and not stats.consented then
-    stats, message, code = handle:consent(true, { text = text })
+    stats, message, code, retry_ms, rule = handle:consent(true, { text = text })
   end
-  return stats and handle, message, code
+  return stats and handle, message, code, retry_ms, rule
 end
 
 --- The memory that options of store:memory name, with agent and user. nil, message, code.
@@ -54,9 +54,9 @@ function pool.get(store, given)
     end
     return one.handle
   end
-  local handle, message, code = memory.open(store, given)
+  local handle, message, code, retry_ms, rule = memory.open(store, given)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   while self.count >= self.most do
     make_room(self)

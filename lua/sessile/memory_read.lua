@@ -94,12 +94,13 @@ end
 
 --- Entries, newest first; all that are live, unless options say which.
 function methods:list(given)
-  local opts, message, code = core_filter(options.check("memory:list", given, list_options))
+  local opts, message, code, retry_ms, rule =
+    core_filter(options.check("memory:list", given, list_options))
   if opts then
-    opts, message, code = take_day(self, opts)
+    opts, message, code, retry_ms, rule = take_day(self, opts)
   end
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:list(opts)
 end
@@ -128,12 +129,12 @@ function read.search(self, question, given, found)
       options.misuse(("memory:search: option '%s': a number expected"):format(name))
     end
   end
-  local message, code
+  local message, code, retry_ms, rule
   opts.weight = opts.weight or self._settings.weight
   found = found or read.question(self._settings, self._questions, question, opts)
-  opts, message, code = core_filter(opts)
+  opts, message, code, retry_ms, rule = core_filter(opts)
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return embed.search(self, question, opts, found, opts.limit or read.HITS)
 end
@@ -165,28 +166,28 @@ end
 --- Where an entry comes from, and what ended it: {entry, from = {{session, agent, first, last,
 --- messages, or failure and code}, …}, ended = {id, state, time, by, reason, value}}.
 function methods:why(entry)
-  local id, message, code = named.id(self, "memory:why", entry)
+  local id, message, code, retry_ms, rule = named.id(self, "memory:why", entry)
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local row
-  row, message, code = self._core:get(id)
+  row, message, code, retry_ms, rule = self._core:get(id)
   if not row then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return why.of(self, row)
 end
 
 --- What a person should look at: see memory_audit.lua.
 function methods:audit()
-  local rows, message, code = self._core:list { states = { "live", "pending" } }
+  local rows, message, code, retry_ms, rule = self._core:list { states = { "live", "pending" } }
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local judge
-  judge, message, code = audit.judge()
+  judge, message, code, retry_ms, rule = audit.judge()
   if not judge then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return audit.of(rows, judge)
 end
@@ -197,9 +198,9 @@ local markdown_options = options.shape("memory:markdown", { day = "string" })
 --- on it, as for list.
 function methods:markdown(given)
   local opts = options.check("memory:markdown", given, markdown_options)
-  local rows, message, code = self:list { day = opts.day }
+  local rows, message, code, retry_ms, rule = self:list { day = opts.day }
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local day = opts.day == "today" and times.day(core.now(), self._settings.zone or 0) or opts.day
   return view.render(rows, self._agent, self._user, day)

@@ -65,9 +65,9 @@ end
 
 -- What is quoted to the newest question.
 local function recall(self, session)
-  local outcome, message, code = session:recall { policy = self.policy }
+  local outcome, message, code, retry_ms, rule = session:recall { policy = self.policy }
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local rows = {}
   local list = outcome.id and assert(session:messages()) or {}
@@ -83,9 +83,9 @@ local function play_turn(self, session, list, event)
     assert(session:turn(head, { policy = false, triggers = false }))
   end
   if asks then
-    local rows, message, code = recall(self, session)
+    local rows, message, code, retry_ms, rule = recall(self, session)
     if not rows then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     event.recalled, event.refused = rows, message
   end
@@ -93,9 +93,10 @@ local function play_turn(self, session, list, event)
     assert(session:turn(rest, { policy = false, triggers = false }))
   end
   if self.hooks.remember then
-    local outcome, message, code = session:remember { policy = self.policy, model = self.ask }
+    local outcome, message, code, retry_ms, rule =
+      session:remember { policy = self.policy, model = self.ask }
     if not outcome then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     event.changes, event.outcome = outcome.changes or {}, outcome
     if outcome.verdict == "refused" then
@@ -125,10 +126,10 @@ function methods:run(records)
         list[i] = sessile.json(members.without(json, "usage"))
       end
       ledger.turns, ledger.messages = ledger.turns + 1, ledger.messages + #list
-      local event, message, code = play_turn(self, session, list,
+      local event, message, code, retry_ms, rule = play_turn(self, session, list,
         { turn = ledger.turns, recalled = {}, changes = {} })
       if not event then
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       end
       for _, name in ipairs(SUMS) do
         ledger[name] = ledger[name] + (event.outcome and event.outcome[name] or 0)

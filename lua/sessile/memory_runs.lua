@@ -27,9 +27,9 @@ function runs.policy(who, store, agent, given)
   local known = loaded[owner] or {}
   loaded[owner] = known
   if not known[spec] then
-    local found, message, code = policy.resolve(who, owner._core, spec)
+    local found, message, code, retry_ms, rule = policy.resolve(who, owner._core, spec)
     if not found then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     known[spec] = found
   end
@@ -39,11 +39,11 @@ end
 --- Loads memory.policy, which is to be used later: an agent's, or the store's (agent nil). true, or
 --- nil, message, code, unless there is an on_error, as for policy.load.
 function runs.check(who, store, agent, on_error)
-  local found, message, code = runs.policy(who, store, agent)
+  local found, message, code, retry_ms, rule = runs.policy(who, store, agent)
   if not found and on_error then
     on_error(message, code, "memory.policy")
   elseif not found then
-    return nil, "memory: " .. message, code
+    return nil, "memory: " .. message, code, retry_ms, rule
   end
   return true
 end
@@ -167,23 +167,23 @@ function runs.drive(core_run, about)
   local _ <close> = core_run
   about.log = about.log or {}
   while true do
-    local need, message, code = core_run:step()
+    local need, message, code, retry_ms, rule = core_run:step()
     if not need then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     elseif need == true then
       break
     end
     local ok
-    ok, message, code = answer(core_run, need, about)
+    ok, message, code, retry_ms, rule = answer(core_run, need, about)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
-  local outcome, message, code = core_run:outcome()
+  local outcome, message, code, retry_ms, rule = core_run:outcome()
   if outcome and #about.log > 0 then
     outcome.log = (outcome.log or "") .. table.concat(about.log, "\n") .. "\n"
   end
-  return outcome, message, code
+  return outcome, message, code, retry_ms, rule
 end
 
 --- What `about` of drive has of a session, or of an agent (session nil).

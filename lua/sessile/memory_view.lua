@@ -180,13 +180,13 @@ end
 --- What the change of one text to another means: {write = {{item, was}, …}, delete = {ids}}. An
 --- item with an id takes the place of that entry. nil, message, code.
 function view.diff(old, new)
-  local was, message, code = view.parse(old)
+  local was, message, code, retry_ms, rule = view.parse(old)
   local now
   if was then
-    now, message, code = view.parse(new)
+    now, message, code, retry_ms, rule = view.parse(new)
   end
   if not now then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local by_id, holders, kept = {}, {}, {}
   for _, item in ipairs(was) do
@@ -276,12 +276,13 @@ function view.apply(memory, change, by)
     replaced = replaced + (item.id and 1 or 0)
     entries[i] = entry
   end
-  local done, message, code = memory._core:apply { entries = entries, ends = change.delete,
+  local done, message, code, retry_ms, rule =
+    memory._core:apply { entries = entries, ends = change.delete,
     to = "deleted", by = by, only_live = true }
   if not done and code == "ECONFLICT" then
     return conflict(memory, change, message)
   elseif not done then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return { written = #entries - replaced, replaced = replaced, deleted = #change.delete }
 end

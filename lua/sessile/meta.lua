@@ -121,6 +121,8 @@ function sessile.screen(list) end
 ---@field allow? string[] what may be named: hosts ("localhost:3000"), domains (".example.org"),
 ---  addresses ("192.168.0.7", "[fd00::7]:80"), networks ("10.0.0.0/8")
 ---@field only_allowed? boolean no other host may be named
+---@field resolve? boolean a name is resolved, within 2 s for all of a text, and refused if one of
+---its addresses is, or if it has none; whoever connects still judges the address
 
 ---@class sessile.UrlFound
 ---@field rule string why: "loopback", "private", "metadata", "one-label", "scheme", … as

@@ -53,9 +53,9 @@ end
 
 -- Steps to the end. Returns the last state, with all failures.
 local function run(from, to, opts)
-  local work, message, code = core.migrate(from, to, opts)
+  local work, message, code, retry_ms, rule = core.migrate(from, to, opts)
   if not work then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return object.drive(work, opts.progress)
 end
@@ -70,14 +70,14 @@ function migrate.migrate(from, to, given)
   local who = "sessile.migrate"
   local opts = options.check(who, given, migrate_options)
   opts.parts = parts_of(who, opts.parts)
-  local source, target, message, code
-  source, message, code = place(who .. ": from", from)
+  local source, target, message, code, retry_ms, rule
+  source, message, code, retry_ms, rule = place(who .. ": from", from)
   if not source then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
-  target, message, code = place(who .. ": to", to)
+  target, message, code, retry_ms, rule = place(who .. ": to", to)
   if not target then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return run(source, target, opts)
 end
@@ -113,23 +113,23 @@ function migrate.methods:backup(path, given)
     -- Found out afterwards, it would leave a backup that no secrets go with.
     return nil, opts.keys .. " is there already: choose another name, or move it away", "EEXISTS"
   end
-  local copied, message, code = run(self._core, { url = backup_url(path) }, {
+  local copied, message, code, retry_ms, rule = run(self._core, { url = backup_url(path) }, {
     from_url = self._url,
     parts = opts.keys and PARTS.sessions | PARTS.keyring or nil, whole = not opts.update,
     into = opts.update, mirror = opts.update, progress = opts.progress,
   })
   if not copied or not opts.keys then
-    return copied, message, code
+    return copied, message, code, retry_ms, rule
   end
   -- After the sessions: each user that they need is there by now.
   local secrets
-  secrets, message, code = run(self._core, { url = backup_url(opts.keys) }, {
+  secrets, message, code, retry_ms, rule = run(self._core, { url = backup_url(opts.keys) }, {
     from_url = self._url,
     parts = PARTS.keyring | PARTS.users, whole = not opts.update, into = opts.update,
     mirror = opts.update,
   })
   if not secrets then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   for _, name in ipairs { "users", "users_removed", "users_kept" } do
     copied[name] = secrets[name]

@@ -79,9 +79,9 @@ end
 --- the only agent that has one; EINVALID: there are several. In a store that was opened for an
 --- agent, only that agent's. lives: the statuses that are looked at; nil: all but deleted.
 function named.of_any_agent(store, opts, act, lives)
-  local result, message, code = act(opts)
+  local result, message, code, retry_ms, rule = act(opts)
   if code ~= "ENOTFOUND" or opts.agent or store._is_of_one_agent then
-    return result, message, code
+    return result, message, code, retry_ms, rule
   end
   local found = agents_with(store, opts.id, opts.user or store._user or "", lives)
   if #found > 1 then
@@ -89,7 +89,7 @@ function named.of_any_agent(store, opts, act, lives)
     return nil, ('there are %d sessions "%s": name the agent, one of %s'):format(#found,
       opts.id, table.concat(found, ", ")), "EINVALID"
   elseif #found == 0 then
-    return result, message, code
+    return result, message, code, retry_ms, rule
   end
   opts.agent = found[1]
   return act(opts)

@@ -9,9 +9,9 @@ local names = {}
 
 -- The id of the only entry with this label; nil, message, code.
 local function labelled(self, name)
-  local labels, message, code = self._core:labels()
+  local labels, message, code, retry_ms, rule = self._core:labels()
   if not labels then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local ids = {}
   for _, label in ipairs(labels) do
@@ -53,9 +53,9 @@ end
 function names.fields(self, who, opts, ...)
   for _, field in ipairs { ... } do
     if opts[field] ~= nil then
-      local id, message, code = names.entry(self, who, opts[field])
+      local id, message, code, retry_ms, rule = names.entry(self, who, opts[field])
       if not id then
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       end
       opts[field] = id
     end
@@ -67,8 +67,8 @@ end
 --- code.
 function names.check(self, who, given, kinds, ...)
   local opts = options.check(who, given, kinds)
-  local ok, message, code = names.fields(self, who, opts, ...)
-  return ok and opts, message, code
+  local ok, message, code, retry_ms, rule = names.fields(self, who, opts, ...)
+  return ok and opts, message, code, retry_ms, rule
 end
 
 --- For calls with an entry and options, both of which may be left out: the options, with the
@@ -79,8 +79,8 @@ function names.entry_and_options(self, who, entry, given, kinds)
   end
   local opts = options.check(who, given, kinds)
   opts.entry = entry
-  local ok, message, code = names.fields(self, who, opts, "entry")
-  return ok and opts, message, code
+  local ok, message, code, retry_ms, rule = names.fields(self, who, opts, "entry")
+  return ok and opts, message, code, retry_ms, rule
 end
 
 return names

@@ -128,15 +128,15 @@ function policy.resolve(who, store, spec)
   end
   local steps = {}
   for position, one in ipairs(list) do
-    local step, message, code = step_of(who, one, position, resolved)
+    local step, message, code, retry_ms, rule = step_of(who, one, position, resolved)
     if not step then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     steps[position] = step
   end
-  local handle, message, code = store:policy(steps)
+  local handle, message, code, retry_ms, rule = store:policy(steps)
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   resolved.handle = handle
   return resolved
@@ -149,9 +149,9 @@ function policy.load(who, store, given, on_error)
   local loaded = {}
   for _, name in ipairs { "policy", "fallback" } do
     if given[name] ~= nil then
-      local found, message, code = policy.resolve(who, store, given[name])
+      local found, message, code, retry_ms, rule = policy.resolve(who, store, given[name])
       if not found and not on_error then
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       elseif not found then
         on_error(message, code, name)
       end

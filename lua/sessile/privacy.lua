@@ -131,16 +131,17 @@ end
 -- All of a session in one format; nil, message, code.
 local function document(session, format)
   local chunks = {}
-  local done, message, code = session:export { format = format, write = function(chunk)
+  local done, message, code, retry_ms, rule =
+    session:export { format = format, write = function(chunk)
     chunks[#chunks + 1] = chunk
     return true
   end }
-  return done and table.concat(chunks), message, code
+  return done and table.concat(chunks), message, code, retry_ms, rule
 end
 
 -- Writes the sessions; each has a row in the manifest, with `error` where it could not be read.
 local function write_sessions(self, user, put)
-  local rows, message, code = self:list { user = user, status = EVERY }
+  local rows, message, code, retry_ms, rule = self:list { user = user, status = EVERY }
   local listed = {}
   for i, row in ipairs(rows or {}) do
     local one = { id = row.id, agent = row.agent, title = row.title, status = row.status }
@@ -157,10 +158,11 @@ local function write_sessions(self, user, put)
       one.error = one.error or why
       if all then
         local ok
-        ok, message, code = put(("sessions/%04d-%s.%s"):format(i, part(row.id), format), all)
+        ok, message, code, retry_ms, rule =
+          put(("sessions/%04d-%s.%s"):format(i, part(row.id), format), all)
         if not ok then
           session:close()
-          return nil, message, code
+          return nil, message, code, retry_ms, rule
         end
       end
     end
@@ -169,32 +171,33 @@ local function write_sessions(self, user, put)
     end
     listed[i] = one
   end
-  return rows and listed, message, code
+  return rows and listed, message, code, retry_ms, rule
 end
 
 -- Writes every memory of the user: all of its entries as JSON, and what is live as Markdown.
 local function write_memories(self, user, consents, put)
   for i, row in ipairs(consents) do
-    local memory, message, code = self:memory { agent = row.agent, user = user,
+    local memory, message, code, retry_ms, rule = self:memory { agent = row.agent, user = user,
       must_exist = true }
     local entries, shown
     if memory then
-      entries, message, code = memory._core:list { states = STATES }
+      entries, message, code, retry_ms, rule = memory._core:list { states = STATES }
       if entries then
-        shown, message, code = memory:markdown()
+        shown, message, code, retry_ms, rule = memory:markdown()
       end
       memory:close()
     end
     local name = ("memory/%04d-%s"):format(i, part(row.agent))
     local ok = shown
     if ok then
-      ok, message, code = put(name .. ".json", assert(core.text(core.array(entries))) .. "\n")
+      ok, message, code, retry_ms, rule =
+        put(name .. ".json", assert(core.text(core.array(entries))) .. "\n")
     end
     if ok then
-      ok, message, code = put(name .. ".md", shown)
+      ok, message, code, retry_ms, rule = put(name .. ".md", shown)
     end
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return true
@@ -206,14 +209,15 @@ local function write_guarded(self, user, put, left_out)
   if not self:who() then
     return true
   end
-  local grants, message, code = self:grants()
+  local grants, message, code, retry_ms, rule = self:grants()
   local own = {}
   for _, grant in ipairs(grants or {}) do
     own[#own + 1] = grant.user == user and grant or nil
   end
   local ok = true
   if #own > 0 then
-    ok, message, code = put("grants.json", assert(core.text(core.array(own))) .. "\n")
+    ok, message, code, retry_ms, rule =
+      put("grants.json", assert(core.text(core.array(own))) .. "\n")
   elseif not grants then
     left_out[#left_out + 1] = "grants: " .. message
   end
@@ -225,9 +229,9 @@ local function write_guarded(self, user, put, left_out)
   if not reader then
     left_out[#left_out + 1] = "events: " .. why
   elseif ok and #lines > 0 then
-    ok, message, code = put("events.jsonl", table.concat(lines, "\n") .. "\n")
+    ok, message, code, retry_ms, rule = put("events.jsonl", table.concat(lines, "\n") .. "\n")
   end
-  return ok, message, code
+  return ok, message, code, retry_ms, rule
 end
 
 --- Hands out all that the store keeps of a user: write(name, text) is called for each file, and
@@ -247,39 +251,41 @@ function methods:export_user(user, write)
     files[#files + 1] = { name = name, bytes = #all, sha256 = (core.sha256(all)) }
     return write(name, all)
   end
-  local consents, message, code = self._core:consents(user)
+  local consents, message, code
+  consents, message, code, retry_ms, rule = self._core:consents(user)
   if not consents then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local sessions
-  sessions, message, code = write_sessions(self, user, put)
+  sessions, message, code, retry_ms, rule = write_sessions(self, user, put)
   if not sessions then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif #sessions == 0 and #consents == 0 then
     return nil, "the store keeps nothing of this user", "ENOTFOUND"
   end
   local ok
-  ok, message, code = write_memories(self, user, consents, put)
+  ok, message, code, retry_ms, rule = write_memories(self, user, consents, put)
   if ok then
-    ok, message, code = put("consents.json", assert(core.text(core.array(consents))) .. "\n")
+    ok, message, code, retry_ms, rule =
+      put("consents.json", assert(core.text(core.array(consents))) .. "\n")
   end
   local left_out = {}
   if ok then
-    ok, message, code = write_guarded(self, user, put, left_out)
+    ok, message, code, retry_ms, rule = write_guarded(self, user, put, left_out)
   end
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local failed = 0
   for _, one in ipairs(sessions) do
     failed = failed + (one.error and 1 or 0)
   end
   local done = { sessions = #sessions, memories = #consents, files = #files, failed = failed }
-  ok, message, code = write("manifest.json", assert(core.text {
+  ok, message, code, retry_ms, rule = write("manifest.json", assert(core.text {
     sessile_user_export = 1, user = user, time = core.now(), sessions = core.array(sessions),
     files = core.array(files), left_out = core.array(left_out),
   }) .. "\n")
-  return ok and done, message, code
+  return ok and done, message, code, retry_ms, rule
 end
 
 -- ---------------------------------------------------------------- erasure

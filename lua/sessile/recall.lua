@@ -36,9 +36,9 @@ local function items_of(rows, names)
 end
 
 local function find_only(self, found, opts)
-  local rows, message, code = self._core:recall_find(found.handles, opts)
+  local rows, message, code, retry_ms, rule = self._core:recall_find(found.handles, opts)
   if not rows then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   for _, row in ipairs(rows) do
     row.memory = found.names[row.memory + 1]
@@ -56,16 +56,16 @@ function methods:recall(given)
     options.misuse(("session:recall: option '%s': %s"):format(name, what))
   end)
   local own = settings.of(self._store, self.agent)
-  local chosen, message, code =
+  local chosen, message, code, retry_ms, rule =
     memory_runs.policy("session:recall", self._store, self.agent, opts.policy)
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   opts = options.add(options.add({ weight = own.weight }, own.recall or nil), opts)
   local found
-  found, message, code = remember.memories(self)
+  found, message, code, retry_ms, rule = remember.memories(self)
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local of_run, ask = embed.recall(own, found.of, found.names, opts)
   if opts.dry_run then
@@ -73,17 +73,18 @@ function methods:recall(given)
   end
   opts.items, opts.entries = opts.entries and items_of(opts.entries, found.names), nil
   local run
-  run, message, code = self._core:recall_run(found.handles, opts, { policy = chosen.handle,
+  run, message, code, retry_ms, rule =
+    self._core:recall_run(found.handles, opts, { policy = chosen.handle,
     embed_model = of_run.embed_model, embed_dims = of_run.embed_dims })
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local about = memory_runs.about(self, self.agent, self._model, chosen)
   about.memory, about.embed = found.of, ask
   local outcome
-  outcome, message, code = memory_runs.drive(run, about)
+  outcome, message, code, retry_ms, rule = memory_runs.drive(run, about)
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   outcome.recall.message = outcome.message ~= "" and outcome.message or of_run.why
   return outcome.recall

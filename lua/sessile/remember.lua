@@ -47,18 +47,18 @@ function remember.memories(self)
     of = memories.open(self._store, self.agent, self.user)
     rawset(self, "_recalled_from", of)
   end
-  local handles, names, code = memories.handles(of)
+  local handles, names, code, retry_ms, rule = memories.handles(of)
   if not handles then
-    return nil, names, code
+    return nil, names, code, retry_ms, rule
   end
   return { of = of, handles = handles, names = names }
 end
 
 -- The memory that is written to; it is made if need be, that of a user only with consent.
 local function open_target(self)
-  local found, message, code = remember.memories(self)
+  local found, message, code, retry_ms, rule = remember.memories(self)
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local wanted = self.user and self.user ~= "" and "user" or "agent"
   if found.names[1] ~= wanted and wanted == "user" then
@@ -66,9 +66,9 @@ local function open_target(self)
       .. "session:memory{ consent = their words }", "EDENIED"
   elseif not found.handles[1] then
     local done
-    done, message, code = memories.make(found.of)
+    done, message, code, retry_ms, rule = memories.make(found.of)
     if not done then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     return remember.memories(self)
   end
@@ -76,13 +76,13 @@ local function open_target(self)
 end
 
 local function run_once(self, opts, chosen, found, own)
-  local run, message, code = self._core:remember_run(found.handles, {
+  local run, message, code, retry_ms, rule = self._core:remember_run(found.handles, {
     policy = chosen.handle, isolation = opts.isolation, timeout_ms = opts.timeout_ms,
     dry_run = opts.dry, share = opts.share == nil and own.share or opts.share,
     trust_tools = own.trust and own.trust.tool == "live" or nil,
   })
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local about = memory_runs.about(self, self.agent, opts.model or self._model, chosen)
   about.memory = found.of
@@ -95,30 +95,30 @@ end
 function methods:remember(given)
   local opts = options.check("session:remember", given, call_options)
   local own = settings.of(self._store, self.agent)
-  local ok, message, code = settings.check_enabled(own, self.agent)
+  local ok, message, code, retry_ms, rule = settings.check_enabled(own, self.agent)
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local chosen
-  chosen, message, code =
+  chosen, message, code, retry_ms, rule =
     memory_runs.policy("session:remember", self._store, self.agent, opts.policy)
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif not chosen.handle then
     return nil, "no policy says what to remember: name one in the call, or in memory.policy",
       "EINVALID"
   end
   local found
-  found, message, code = open_target(self)
+  found, message, code, retry_ms, rule = open_target(self)
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local sum
   for _ = 1, ROUNDS do
     local outcome
-    outcome, message, code = run_once(self, opts, chosen, found, own)
+    outcome, message, code, retry_ms, rule = run_once(self, opts, chosen, found, own)
     if not outcome then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     sum = add(sum, outcome)
     local ends = outcome.verdict == "refused" or outcome.verdict == "stale"

@@ -159,7 +159,7 @@ function replay.run(records, options)
   local store = options.store or assert(sessile.open("ram:", { key = false }))
   local ledger = new_ledger()
   local model = options.model or replay.model
-  local session, message, code = store:create {
+  local session, message, code, retry_ms, rule = store:create {
     id = options.id, title = options.title, policy = options.policy,
     window = options.window, reserve = options.reserve, fallback = options.fallback,
     triggers = options.triggers,
@@ -169,7 +169,7 @@ function replay.run(records, options)
     end,
   }
   if not session then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   for record in records do
     if record.kind == "turn" then
@@ -178,10 +178,10 @@ function replay.run(records, options)
         list[i] = sessile.json(members.without(json, "usage"))
       end
       local outcome
-      outcome, message, code = session:turn(list, { model_name = record.model })
+      outcome, message, code, retry_ms, rule = session:turn(list, { model_name = record.model })
       if not outcome then
         session:close()
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       end
       ledger.turns = ledger.turns + 1
       ledger.messages = ledger.messages + #list

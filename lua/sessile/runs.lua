@@ -58,13 +58,14 @@ end
 -- The policy of a call and its fallback; nil, message, code. asked: a person asks for this
 -- compaction, so that only a fallback of the call runs.
 local function choose(who, self, opts, asked)
-  local chosen, message, code = one_of(who, self, opts.policy, self._policy)
+  local chosen, message, code, retry_ms, rule = one_of(who, self, opts.policy, self._policy)
   local fallback
   if chosen then
-    fallback, message, code = one_of(who, self, opts.fallback, not asked and self._fallback)
+    fallback, message, code, retry_ms, rule =
+      one_of(who, self, opts.fallback, not asked and self._fallback)
   end
   if not fallback then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return { handle = chosen.handle, hosts = chosen.hosts, none = chosen.none, fallback = fallback }
 end
@@ -77,22 +78,22 @@ function starters.turn(self, messages, given)
   if not enabled then
     return nil, why, denied
   end
-  local chosen, message, code = choose("session:turn", self, opts)
+  local chosen, message, code, retry_ms, rule = choose("session:turn", self, opts)
   if chosen then
     local ok
-    ok, message, code = names.fields(self, "session:turn", opts, "base")
+    ok, message, code, retry_ms, rule = names.fields(self, "session:turn", opts, "base")
     chosen = ok and chosen
   end
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local name, model = opts.model_name, opts.model
   if type(model) == "string" then
     name, model = name or model, nil
   end
   local checkpoint = triggers.checkpoints("session:turn", opts.checkpoint) or self._checkpoint
-  local run, retry, rule
-  run, message, code, retry, rule = self._core:turn(messages, {
+  local run
+  run, message, code, retry_ms, rule = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none, event = opts.event,
@@ -104,7 +105,7 @@ function starters.turn(self, messages, given)
     memories = chosen.handle and remember.of_policies(self),
   })
   if not run then
-    return nil, message, code, retry, rule
+    return nil, message, code, retry_ms, rule
   end
   return host.wrap(run, self, "turn", chosen, model or self._model,
     checkpoint and checkpoint.state)
@@ -113,12 +114,12 @@ end
 local function start(self, kind, given)
   local opts = options.check("session:" .. kind, given, compact_options)
   local asked = opts.reason == nil or opts.reason == "manual"
-  local chosen, message, code = choose("session:" .. kind, self, opts, asked)
+  local chosen, message, code, retry_ms, rule = choose("session:" .. kind, self, opts, asked)
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local run
-  run, message, code = self._core[kind](self._core, {
+  run, message, code, retry_ms, rule = self._core[kind](self._core, {
     policy = chosen.handle, fallback = chosen.fallback.handle,
     no_fallback = chosen.fallback.none,
     instructions = opts.instructions, reason = opts.reason,
@@ -127,7 +128,7 @@ local function start(self, kind, given)
     memories = chosen.handle and remember.of_policies(self),
   })
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return host.wrap(run, self, kind, chosen, opts.model or self._model)
 end
@@ -143,20 +144,20 @@ end
 function starters.branch(self, id, given)
   local opts = options.check("session:branch", given, branch_options)
   local summary = opts.summary
-  local entry, message, code = names.entry(self, "session:branch", id)
+  local entry, message, code, retry_ms, rule = names.entry(self, "session:branch", id)
   local ok, chosen = entry ~= nil, nil
   if ok then
-    ok, message, code = names.fields(self, "session:branch", opts, "base")
+    ok, message, code, retry_ms, rule = names.fields(self, "session:branch", opts, "base")
   end
   if ok and summary ~= true and opts.policy == nil then
     chosen = { none = true, fallback = {} } -- only a summary asks a policy
   elseif ok then
-    chosen, message, code = choose("session:branch", self, opts)
+    chosen, message, code, retry_ms, rule = choose("session:branch", self, opts)
   end
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
-  local run, retry_ms, rule
+  local run
   run, message, code, retry_ms, rule = self._core:branch(entry, {
     summary = type(summary) == "string" and summary or nil, summarize = summary == true,
     instructions = opts.instructions, model = opts.model_name, base = opts.base,
@@ -183,23 +184,24 @@ end
 function starters.answer(self, text, given)
   local opts = options.check("session:answer", given, answer_options)
   options.expect("string?", text, "session:answer: the model's text")
-  local ok, message, code = names.fields(self, "session:answer", opts, "pending_run")
+  local ok, message, code, retry_ms, rule =
+    names.fields(self, "session:answer", opts, "pending_run")
   local chosen
   if ok then
-    chosen, message, code =
+    chosen, message, code, retry_ms, rule =
       choose("session:answer", self, opts, is_asked(self, opts.pending_run))
   end
   if not chosen then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local run
-  run, message, code = self._core:answer {
+  run, message, code, retry_ms, rule = self._core:answer {
     pending_run = opts.pending_run, text = text, failed = opts.failed, policy = chosen.handle,
     fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none,
     timeout_ms = opts.timeout_ms, memories = chosen.handle and remember.of_policies(self),
   }
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return host.wrap(run, self, "answer", chosen, opts.model or self._model)
 end
@@ -216,9 +218,9 @@ end
 
 -- The same; what was said may be remembered after it.
 local function driven_and_heard(self, ...)
-  local result, message, code, retry, rule = driven(...)
+  local result, message, code, retry_ms, rule = driven(...)
   if not result then
-    return nil, message, code, retry, rule
+    return nil, message, code, retry_ms, rule
   end
   return remember.after(self, result)
 end
@@ -247,22 +249,22 @@ end
 
 --- As compact, but nothing is written. Returns what would be.
 function methods:plan(given)
-  local before, message, code = self._core:context()
+  local before, message, code, retry_ms, rule = self._core:context()
   if not before then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local run
-  run, message, code = starters.plan(self, given)
+  run, message, code, retry_ms, rule = starters.plan(self, given)
   if not run then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local result, after
-  result, message, code = host.drive(run, function(core_run)
-    after, message, code = core_run:context()
-    return after ~= nil, message, code
+  result, message, code, retry_ms, rule = host.drive(run, function(core_run)
+    after, message, code, retry_ms, rule = core_run:context()
+    return after ~= nil, message, code, retry_ms, rule
   end)
   if not result then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return outcome.plan(result, before, after, diff.make)
 end

@@ -108,12 +108,12 @@ function screens.load(given)
         :format(tostring(name)))
     end
   end
-  local handle, message, code = core.screens(steps, {
+  local handle, message, code, retry_ms, rule = core.screens(steps, {
     folders = paths.screen_path(given.path), schemas = schemas_of(given.schemas),
     schema_library = paths.schema_library(), verbose = given.verbose and true or false,
   })
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return setmetatable({ _core = handle }, meta)
 end
@@ -135,14 +135,14 @@ function screens.rules(given, schemas)
     list[name] = value
   end
   list.schemas = list.schemas or schemas
-  local loaded, message, code = screens.load(list)
+  local loaded, message, code, retry_ms, rule = screens.load(list)
   if not loaded then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return { loaded._core }
 end
 
-local url_fields = { allow = "strings", only_allowed = "boolean" }
+local url_fields = { allow = "strings", only_allowed = "boolean", resolve = "boolean" }
 for _, kind in ipairs(kinds) do
   url_fields[kind] = { "refuse", "flag", "pass" }
 end
@@ -154,7 +154,8 @@ function screens.urls(given)
     return { refuse = {}, flag = {} }
   end
   local opts = options.check("store:guard: urls", given, url_fields)
-  local rules = { refuse = {}, flag = {}, allow = opts.allow, only_allowed = opts.only_allowed }
+  local rules = { refuse = {}, flag = {}, allow = opts.allow, only_allowed = opts.only_allowed,
+    resolve = opts.resolve }
   for _, kind in ipairs(kinds) do
     local list = rules[opts[kind] or by_default[kind]]
     if list then

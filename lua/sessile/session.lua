@@ -34,10 +34,10 @@ local messages_options = options.shape("session:messages", {
 
 --- Every message from the root to the head, compacted or not, oldest first.
 function methods:messages(given)
-  local opts, message, code =
+  local opts, message, code, retry_ms, rule =
     names.check(self, "session:messages", given, messages_options, "from", "at")
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:messages(opts)
 end
@@ -51,21 +51,22 @@ local context_options = options.shape("session:context", {
 --- unanswered, lost}; with a window also room, the tokens left in it less the reserve. model, tools
 --- and system are as for tokens().
 function methods:context(given)
-  local opts, message, code = names.check(self, "session:context", given, context_options, "at")
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:context", given, context_options, "at")
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local list, info
-  list, info, code = self._core:context(opts.at)
+  list, info, code, retry_ms, rule = self._core:context(opts.at)
   if not list then
-    return nil, info, code
+    return nil, info, code, retry_ms, rule
   end
   if opts.model or opts.tools or opts.system then
     local tokens, counted
-    tokens, counted, code = self._core:tokens { model = opts.model, tools = opts.tools,
-      system = opts.system, at = opts.at }
+    tokens, counted, code, retry_ms, rule = self._core:tokens { model = opts.model,
+      tools = opts.tools, system = opts.system, at = opts.at }
     if not tokens then
-      return nil, counted, code
+      return nil, counted, code, retry_ms, rule
     end
     options.add(info, counted)
   end
@@ -84,9 +85,9 @@ for _, name in ipairs { "entry", "path", "children", "siblings" } do
     if name == "path" and given == nil then
       return self._core:path()
     end
-    local id, message, code = names.entry(self, "session:" .. name, given)
+    local id, message, code, retry_ms, rule = names.entry(self, "session:" .. name, given)
     if not id then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     return self._core[name](self._core, id)
   end
@@ -104,9 +105,9 @@ function methods:entries(given)
       types[name] = true
     end
   end
-  local iterator, message, code = self._core:entries(types)
+  local iterator, message, code, retry_ms, rule = self._core:entries(types)
   if not iterator then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return iterator, nil, nil, iterator
 end
@@ -116,12 +117,12 @@ end
 --- The newest entry on the paths of both.
 function methods:common_ancestor(a, b)
   local second
-  local first, message, code = names.entry(self, "session:common_ancestor", a)
+  local first, message, code, retry_ms, rule = names.entry(self, "session:common_ancestor", a)
   if first then
-    second, message, code = names.entry(self, "session:common_ancestor", b)
+    second, message, code, retry_ms, rule = names.entry(self, "session:common_ancestor", b)
   end
   if not second then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:common_ancestor(first, second)
 end
@@ -152,14 +153,14 @@ end
 --- labelled: only entries with a label. The parent of an entry is its nearest ancestor in the tree.
 function methods:tree(given)
   local opts = options.check("session:tree", given, tree_options)
-  local list, message, code = self._core:tree(opts.types, opts.labelled)
+  local list, message, code, retry_ms, rule = self._core:tree(opts.types, opts.labelled)
   if not list then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local labels
-  labels, message, code = self._core:labels()
+  labels, message, code, retry_ms, rule = self._core:labels()
   if not labels then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local meta, tree = node_meta(self), { list = list, nodes = {} }
   for _, node in ipairs(list) do
@@ -186,9 +187,10 @@ local tokens_options = options.shape("session:tokens",
 --- Tokens of the context, and {tokens, low, high, source}. model: count for this model; tools,
 --- system: sent in addition to the messages; at: an entry instead of the head.
 function methods:tokens(given)
-  local opts, message, code = names.check(self, "session:tokens", given, tokens_options, "at")
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:tokens", given, tokens_options, "at")
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:tokens(opts)
 end
@@ -242,9 +244,9 @@ local watch_options =
 --- is the next `after`. Nothing else runs in this Lua state meanwhile.
 function methods:watch(given)
   local opts = options.check("session:watch", given, watch_options)
-  local ok, message, code = names.fields(self, "session:watch", opts, "after")
+  local ok, message, code, retry_ms, rule = names.fields(self, "session:watch", opts, "after")
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:watch(opts)
 end
@@ -253,14 +255,14 @@ end
 
 --- Why a message is in the context, or not: its history step by step.
 function methods:why(key)
-  local found, message, code = names.message(self, "session:why", key)
+  local found, message, code, retry_ms, rule = names.message(self, "session:why", key)
   local of
   if found then
     of = not found:find(".", 1, true) and self._core:entry(found)
-    found, message, code = self._core:why(found)
+    found, message, code, retry_ms, rule = self._core:why(found)
   end
   if not found then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return why.make(found, of)
 end
@@ -270,10 +272,10 @@ local uncompact_options = options.shape("session:uncompact", { dry_run = "boolea
 --- Undoes a compaction: the one given, or the newest one in force. Returns the messages that
 --- returned and those that left.
 function methods:uncompact(id, given)
-  local opts, message, code =
+  local opts, message, code, retry_ms, rule =
     names.entry_and_options(self, "session:uncompact", id, given, uncompact_options)
   if not opts then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self._core:uncompact(opts.entry, opts.dry_run)
 end
@@ -324,9 +326,9 @@ function methods:close()
   if self._recalled_from then
     self._recalled_from:close()
   end
-  local ok, message, code = self._core:close()
+  local ok, message, code, retry_ms, rule = self._core:close()
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return true, remembered
 end

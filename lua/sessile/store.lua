@@ -62,9 +62,9 @@ local function open_session(self, kind, opts)
   if not enabled and kind == "create" then
     return nil, why, denied
   end
-  local own, theirs, message, code = agents.resolve(self, who, agent, opts)
+  local own, theirs, message, code, retry_ms, rule = agents.resolve(self, who, agent, opts)
   if not own then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   inherited.fill(opts, theirs)
   local ttl = opts.ttl
@@ -72,8 +72,8 @@ local function open_session(self, kind, opts)
     ttl = theirs.ttl
   end
   local open = self._core[enabled and kind or "resume"]
-  local handle, retry, rule
-  handle, message, code, retry, rule = open(self._core, {
+  local handle
+  handle, message, code, retry_ms, rule = open(self._core, {
     id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = opts.uuid,
     window = opts.window, reserve = opts.reserve, keep_min = opts.keep_min,
@@ -84,7 +84,7 @@ local function open_session(self, kind, opts)
   if not handle and not enabled and kind == "session" and code == "ENOTFOUND" then
     return nil, why, denied -- it would be created now
   elseif not handle then
-    return nil, message, code, retry, rule
+    return nil, message, code, retry_ms, rule
   end
   local defaults = inherited.merge(own, theirs, self)
   defaults.settings = settings.over(self._settings, settings.take(who, opts))
@@ -128,12 +128,12 @@ function methods:put(source, given)
   if not enabled then
     return nil, why, denied
   end
-  local own, theirs, message, code = agents.resolve(self, "store:put", agent, opts)
+  local own, theirs, message, code, retry_ms, rule = agents.resolve(self, "store:put", agent, opts)
   if not own then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   inherited.fill(opts, theirs)
-  local handle, retry_ms, rule
+  local handle
   handle, message, code, retry_ms, rule = self._core:put(source._core.core or source._core, opts)
   if not handle then
     return nil, message, code, retry_ms, rule
@@ -249,18 +249,18 @@ local check_options = options.shape("store:check", named.fields,
 --- bytes, lost, damaged, salvaged, findings}.
 function methods:check(given)
   local opts = named.check("store:check", given, check_options)
-  local check, message, code = self._core:check {
+  local check, message, code, retry_ms, rule = self._core:check {
     id = opts.id, agent = opts.agent, user = opts.user, salvage = opts.salvage,
   }
   if not check then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local report = {
     ok = true, sessions = 0, entries = 0, bytes = 0, lost = 0, damaged = 0, salvaged = 0,
     findings = {},
   }
   local step
-  step, message, code = check:step()
+  step, message, code, retry_ms, rule = check:step()
   while step do
     local damaged = false
     for _, found in ipairs(step.findings) do
@@ -277,11 +277,11 @@ function methods:check(given)
     if opts.on_step then
       opts.on_step(step)
     end
-    step, message, code = check:step()
+    step, message, code, retry_ms, rule = check:step()
   end
   check:close()
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return report
 end
@@ -341,11 +341,11 @@ end
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
 --- if one of their policies cannot be loaded and nobody wants to be told (on_policy_error).
 function store.wrap(handle, url, defaults)
-  local own, message, code = inherited.resolve("sessile.open", handle, defaults,
+  local own, message, code, retry_ms, rule = inherited.resolve("sessile.open", handle, defaults,
     defaults.on_policy_error)
   if not own then
     handle:close()
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local self = setmetatable({
     _core = handle,
@@ -370,10 +370,11 @@ function store.wrap(handle, url, defaults)
     _closed = false,
   }, meta)
   local loads
-  loads, message, code = memory_runs.check("sessile.open", self, nil, defaults.on_policy_error)
+  loads, message, code, retry_ms, rule =
+    memory_runs.check("sessile.open", self, nil, defaults.on_policy_error)
   if not loads then
     handle:close()
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self
 end

@@ -6,7 +6,7 @@ local options = require "sessile.options"
 local url = {}
 
 local check_options = options.shape("sessile.url_check",
-  { allow = "strings", only_allowed = "boolean" })
+  { allow = "strings", only_allowed = "boolean", resolve = "boolean" })
 
 --- See meta.lua.
 function url.check(text, opts)

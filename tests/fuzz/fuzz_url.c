@@ -125,7 +125,7 @@ static void addresses(const uint8_t *data, size_t size)
 static void allowed(const char *text, size_t size)
 {
     sessile_slice item = {text, size / 2};
-    sessile_url_options options = {&item, 1, 0};
+    sessile_url_options options = {.allow = &item, .allow_count = 1};
     sessile_slice rest = {text + size / 2, size - size / 2};
     sessile_error err;
     sessile_status status = sessile_url_check(rest, &options, NULL, &err);

@@ -89,13 +89,13 @@ function audit.methods:audit(given)
   local follow, timeout_ms, on_damage = opts.follow, opts.timeout_ms, opts.on_damage
   opts.follow, opts.timeout_ms, opts.on_damage = nil, nil, nil
   opts.names = opts.names ~= false
-  local core_of, message, code = keeper(self, "read_audit")
+  local core_of, message, code, retry_ms, rule = keeper(self, "read_audit")
   local handle
   if core_of then
-    handle, message, code = core_of:audit(opts)
+    handle, message, code, retry_ms, rule = core_of:audit(opts)
   end
   if not handle then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return setmetatable({ _core = handle, _follow = follow or false, _on_damage = on_damage or false,
     _timeout_ms = timeout_ms and timeout_ms >= 0 and timeout_ms or false }, reader_meta)
@@ -106,16 +106,16 @@ end
 -- The core of the store that keeps the audit, and the key that was given, else the store's own.
 -- nil, message, code.
 local function keeper_and_root(self, given)
-  local core_of, message, code = keeper(self, "read_audit", "check_store")
+  local core_of, message, code, retry_ms, rule = keeper(self, "read_audit", "check_store")
   if not core_of then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local root = given
   if not root then
-    root, message, code = core_of:audit_root()
+    root, message, code, retry_ms, rule = core_of:audit_root()
   end
   if not root then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return core_of, root
 end
@@ -136,21 +136,22 @@ local verify_options = options.shape("store:audit_verify", {
 --- has the first ones. nil, message, code.
 function audit.methods:audit_verify(given)
   local opts = options.check("store:audit_verify", given, verify_options)
-  local core_of, root, code = keeper_and_root(self, opts.root)
+  local core_of, root, code, retry_ms, rule = keeper_and_root(self, opts.root)
   if not core_of then
-    return nil, root, code
+    return nil, root, code, retry_ms, rule
   end
   local work, message
-  work, message, code = core_of:audit_verify(root, { max_age_ms = opts.max_age, copy = opts.copy,
+  work, message, code, retry_ms, rule = core_of:audit_verify(root, {
+    max_age_ms = opts.max_age, copy = opts.copy,
     anchors = opts.anchors, deep = opts.deep,
     guarded = core_of ~= self._core and self._core or nil })
   if not work then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local report
-  report, message, code = object.drive(work, opts.progress)
+  report, message, code, retry_ms, rule = object.drive(work, opts.progress)
   if not report then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   report.failures, report.root, report.own_root = nil, root, not opts.root
   if opts.deep then
@@ -166,9 +167,9 @@ end
 --- The public key that vouches for the audit: 64 hex digits, to be kept elsewhere. nil, message,
 --- code.
 function audit.methods:audit_root()
-  local core_of, root, code = keeper_and_root(self)
+  local core_of, root, code, retry_ms, rule = keeper_and_root(self)
   if not core_of then
-    return nil, root, code
+    return nil, root, code, retry_ms, rule
   end
   return root
 end
@@ -179,9 +180,9 @@ local head_options = options.shape("store:audit_head", { root = "string", copy =
 --- { lane, epoch, hash }. Everything is verified first. nil, message, code.
 function audit.methods:audit_head(given)
   local opts = options.check("store:audit_head", given, head_options)
-  local core_of, root, code = keeper_and_root(self, opts.root)
+  local core_of, root, code, retry_ms, rule = keeper_and_root(self, opts.root)
   if not core_of then
-    return nil, root, code
+    return nil, root, code, retry_ms, rule
   end
   return core_of:audit_head(root, opts.copy)
 end
@@ -198,9 +199,9 @@ end
 --- A proof that an event is in the audit: JSON. nil, message, code.
 function audit.methods:audit_prove(id)
   options.expect("string", id, "store:audit_prove: the id of an event")
-  local core_of, message, code = keeper(self, "read_audit")
+  local core_of, message, code, retry_ms, rule = keeper(self, "read_audit")
   if not core_of then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return core_of:audit_prove(id)
 end

@@ -165,6 +165,27 @@ function stores.as_place(app, url)
   return { url = url, key = key, timeout_ms = globals.timeout, network = globals.network }
 end
 
+--- The store at a URL as the caller may use it, where a guard is configured and there is a store;
+--- the application keeps it open. false: it is not so. nil, message, code, step.
+function stores.guarded(app, url)
+  local globals = app.globals
+  local known, message, code, step = app:config()
+  if not known then
+    return nil, message, code, step
+  elseif type(guard_open.wanted(configured(globals).guard)) ~= "table" then
+    return false
+  end
+  local store, absent
+  store, message, code, step, absent = stores.open({ store = url, configured = globals.configured,
+    key_file = globals.key_file, plain = globals.plain, timeout = globals.timeout,
+    network = globals.network, token_file = globals.token_file }, false,
+    { on_policy_error = function() end })
+  if not store and absent then
+    return false
+  end
+  return store and app:keep(store), message, code, step
+end
+
 --- The options of sessile.open: the typed ones, else the configured ones.
 ---@param globals table
 ---@return table

@@ -154,8 +154,8 @@ schema.keys = {
       .. "\"sessile\", keys = \"./jwks.json\" } }`, and the claims in `user`, `roles`, `agents`, "
       .. "`actor`" },
   { name = "guard.authorize", kind = "guard", default = "none", own = true,
-    about = "a Lua file with a rule of your own, `\"./authorize.lua\"`, which can refuse a call that "
-      .. "the rest allows, and gives nothing; `false`: none" },
+    about = "a Lua file with a rule of your own, `\"./authorize.lua\"`, which can refuse a call "
+      .. "that the rest allows, and gives nothing; `false`: none" },
   { name = "guard.rate_limits", kind = "guard", default = "the profile's", own = true,
     about = "how often: `{ session_creation = \"10/minute\" }`, a `second`, `hour` or `day`, or "
       .. "`\"off\"`; the others are `checkpoint_writes`, `memory_reads`, `memory_writes`, "
@@ -178,7 +178,8 @@ schema.keys = {
   { name = "guard.urls", kind = "guard", default = "the profile's", own = true,
     about = "what becomes of texts that name local or private machines, by kind: `{ memory = "
       .. "\"refuse\", state = \"refuse\", message = \"flag\", allow = { \"localhost:3000\" } }`, "
-      .. "also `only_allowed`; `false`: nothing" },
+      .. "also `only_allowed`, and `resolve`: names are resolved, and what is found is judged; "
+      .. "`false`: nothing" },
   { name = "guard.retention", kind = "guard", default = "the profile's", own = true,
     about = "what `purge --old` removes: `{ sessions = \"90d\", memory = \"365d\", deleted = "
       .. "\"30d\", agents = { coder = { sessions = \"7d\" } }, users = … }`, each after its newest "

@@ -131,9 +131,9 @@ end
 function export.place(format, session, cwd, redactor)
   local transcript = require "sessile.export.transcript"
   if redactor then
-    local from, message, code = attempt(source.open, session, redactor)
+    local from, message, code, retry_ms, rule = attempt(source.open, session, redactor)
     if not from then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   local origin = transcript.origin(session, cwd, redactor)
@@ -164,13 +164,13 @@ function methods:export(given)
     options.misuse "session:export: context: expected with to = \"openai\" or \"anthropic\""
   end
   local redactor = redactor_of(opts.redact)
-  local written, message, code = attempt(function()
+  local written, message, code, retry_ms, rule = attempt(function()
     local from = source.open(self, redactor, opts.on_step)
     from.context_only, from.cwd = opts.context, opts.cwd
     return require(format.module)(from, guarded(opts.write)) or {}
   end)
   if not written then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return { format = format.name, redacted = redactor and redactor:report(),
     notes = type(written) == "table" and written.notes or nil }

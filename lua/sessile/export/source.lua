@@ -39,15 +39,15 @@ local function ask(session)
   local told = {}
   for _, name in ipairs { "labels", "settings", "metadata", "usage", "checkpoints", "log", "life",
     "subsessions" } do
-    local value, message, code = session[name](session)
+    local value, message, code, retry_ms, rule = session[name](session)
     if value == nil and message then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     told[name] = value
   end
-  local pause, message, code = session:suspended()
+  local pause, message, code, retry_ms, rule = session:suspended()
   if message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   told.suspension = pause
   return told
@@ -55,9 +55,9 @@ end
 
 -- The keys of the messages that the model would get, and their tokens.
 local function context(session)
-  local list, about, code = session:context()
+  local list, about, code, retry_ms, rule = session:context()
   if not list then
-    return nil, about, code
+    return nil, about, code, retry_ms, rule
   end
   local keys = {}
   for _, message in ipairs(list) do
@@ -116,14 +116,14 @@ end
 
 -- Everything except the entries, with the names of `sessile info --json`.
 local function facts(session, redactor)
-  local told, message, code = ask(session)
+  local told, message, code, retry_ms, rule = ask(session)
   if not told then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local keys, about
-  keys, about, code = context(session)
+  keys, about, code, retry_ms, rule = context(session)
   if not keys then
-    return nil, about, code
+    return nil, about, code, retry_ms, rule
   end
   local found = {
     id = session.id, agent = session.agent, user = session.user, title = session.title,

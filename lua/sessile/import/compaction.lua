@@ -234,15 +234,15 @@ local function take_back(session, history)
     if not wanted then
       return true
     end
-    local done, message, code = session:uncompact()
+    local done, message, code, retry_ms, rule = session:uncompact()
     if not done then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
 end
 
 local function compact(session, about, build)
-  local outcome, message, code = session:compact {
+  local outcome, message, code, retry_ms, rule = session:compact {
     policy = {
       name = "import",
       compact = function(state)
@@ -255,7 +255,7 @@ local function compact(session, about, build)
     if code == "EINVALID" or code == "ELIMIT" then
       return false
     end
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return outcome.policy ~= nil and outcome.policy.applied == true
 end
@@ -269,14 +269,14 @@ end
 ---@return string? message
 ---@return string? code
 function compaction.apply(session, about)
-  local done, message, code = false, nil, nil
+  local done, message, code, retry_ms, rule = false, nil, nil
   if about.history then
     for _, one in ipairs(about.history) do
       one.json = one.json or json_of(session, one.key)
     end
-    done, message, code = take_back(session, about.history)
+    done, message, code, retry_ms, rule = take_back(session, about.history)
     if done then
-      done, message, code = compact(session, about, replaced)
+      done, message, code, retry_ms, rule = compact(session, about, replaced)
     end
     if done == false and about.is_there then
       return true
@@ -285,7 +285,7 @@ function compaction.apply(session, about)
   if done == false and about.text ~= "" then
     return compact(session, about, summarized)
   end
-  return done, message, code
+  return done, message, code, retry_ms, rule
 end
 
 return compaction

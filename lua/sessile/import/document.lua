@@ -23,9 +23,9 @@ local Reader = {}
 Reader.__index = Reader
 
 local function reader(opened, offset)
-  local ok, message, code = opened:seek(offset)
+  local ok, message, code, retry_ms, rule = opened:seek(offset)
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local self = setmetatable({ opened = opened, text = "", at = 1, base = offset }, Reader)
   opened.reader = self
@@ -130,9 +130,9 @@ end
 
 -- The text between two offsets, in pieces.
 local function pieces_of(opened, from, to)
-  local ok, message, code = opened:seek(from)
+  local ok, message, code, retry_ms, rule = opened:seek(from)
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   opened.reader = nil
   local left = to - from
@@ -231,14 +231,14 @@ end
 ---@return string? message
 ---@return string? code
 function document.shape(opened, enter)
-  local ok, message, code = opened:make_seekable()
+  local ok, message, code, retry_ms, rule = opened:make_seekable()
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local self
-  self, message, code = reader(opened, opened.begin)
+  self, message, code, retry_ms, rule = reader(opened, opened.begin)
   if not self then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local shape = shape_of(self, enter)
   if not shape then
@@ -255,9 +255,9 @@ end
 ---@return string? message
 ---@return string? code
 function document.shape_at(opened, offset, enter)
-  local self, message, code = reader(opened, offset)
+  local self, message, code, retry_ms, rule = reader(opened, offset)
   if not self then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local shape = { members = {}, by_path = {}, kind = "object" }
   if self:peek() ~= "{" or not read_object(self, shape, "", enter) then

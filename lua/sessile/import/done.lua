@@ -97,9 +97,9 @@ function done.read(session, from, source, is_into)
     messages = {}, ends = {}, customs = {}, compactions = {}, plain = {}, parents = {},
     source = source, labels = nil, is_into = is_into,
   }, done)
-  local entries, message, code = session:entries()
+  local entries, message, code, retry_ms, rule = session:entries()
   if not entries then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local compacted
   for entry in entries do
@@ -163,9 +163,9 @@ end
 -- The labels of the session. They are read once, since a recording may set many.
 local function labels_of(self, session)
   if not self.labels then
-    local list, message, code = session:labels()
+    local list, message, code, retry_ms, rule = session:labels()
     if not list then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     self.labels = {}
     for _, one in ipairs(list) do
@@ -183,9 +183,9 @@ function done:set_label(session, target, label)
   if label.name:find "^screen:" then
     return true -- what a screen found is not for a recording to say; the line is kept
   end
-  local there, message, code = labels_of(self, session)
+  local there, message, code, retry_ms, rule = labels_of(self, session)
   if not there then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local name = target .. " " .. label.name
   if (there[name] or false) == not label.off then
@@ -193,13 +193,13 @@ function done:set_label(session, target, label)
   end
   local act = label.off and session.unlabel or session.label
   local ok
-  ok, message, code = act(session, target, label.name)
+  ok, message, code, retry_ms, rule = act(session, target, label.name)
   if ok then
     there[name] = not label.off or nil
   elseif code == "EINVALID" or code == "ELIMIT" then
     return true -- a name that no label can have; the line is kept
   end
-  return ok, message, code
+  return ok, message, code, retry_ms, rule
 end
 
 --- Whether the imported part of the recording is unchanged: every turn must end at the same place

@@ -89,9 +89,9 @@ local function records_of(format, opened)
   if not format.document then
     return format.records(opened:lines())
   end
-  local shape, message, code = document.shape(opened, format.enter)
+  local shape, message, code, retry_ms, rule = document.shape(opened, format.enter)
   if not shape then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return format.document(opened, shape)
 end
@@ -104,9 +104,9 @@ end
 ---@return string? from_or_message
 ---@return string? code
 function import.open(file, from)
-  local opened, message, code = source.open(file)
+  local opened, message, code, retry_ms, rule = source.open(file)
   if not opened then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local head = opened:head()
   if not head:find "[^ \t\r\n]" and not (from and #head >= source.look) then
@@ -126,10 +126,10 @@ function import.open(file, from)
     return nil, looks_like(head), "EINVALID"
   end
   local records
-  records, message, code = records_of(import.formats[from], opened)
+  records, message, code, retry_ms, rule = records_of(import.formats[from], opened)
   if not records then
     opened:close()
-    return nil, other and message .. "; " .. other or message, code
+    return nil, other and message .. "; " .. other or message, code, retry_ms, rule
   end
   records.looks_like = other
   records.size, records.opened = opened.size, opened

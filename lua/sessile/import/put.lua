@@ -28,7 +28,7 @@ end
 -- Writes the data of a custom entry. If the engine refuses it (nested too deep, a duplicate key,
 -- too long), writes its text, in pieces if necessary.
 local function put_custom(self, json, at, text)
-  local id, message, code = self.session:custom(sessile.json(json))
+  local id, message, code, retry_ms, rule = self.session:custom(sessile.json(json))
   if not id and (code == "EINVALID" or code == "ELIMIT") then
     local read = not text and kept.read(json)
     text = text or read and read.line or json
@@ -37,14 +37,15 @@ local function put_custom(self, json, at, text)
       local piece = text:sub((part - 1) * size + 1, part * size)
       local place = put.place_of(self, at, #text > size and part or nil)
       if not self.done:has_custom(place) then
-        id, message, code = self.session:custom(sessile.json(kept.custom(place, piece, true)))
+        id, message, code, retry_ms, rule =
+          self.session:custom(sessile.json(kept.custom(place, piece, true)))
         if not id then
-          return nil, message, code
+          return nil, message, code, retry_ms, rule
         end
       end
     end
   elseif not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   self.counts.customs = self.counts.customs + 1
   return true
@@ -67,9 +68,9 @@ function put.go_to(self, target)
     end
     return true
   end
-  local outcome, message, code = self.session:branch(target, { policy = false })
+  local outcome, message, code, retry_ms, rule = self.session:branch(target, { policy = false })
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   self.counts.branches = self.counts.branches + 1
   return true
@@ -141,13 +142,13 @@ function put.sieve(record)
   local scratch = assert(store:create {})
   local good, bad = {}, {}
   for i, json in ipairs(record.messages) do
-    local id, message, code = scratch:append(sessile.json(json))
+    local id, message, code, retry_ms, rule = scratch:append(sessile.json(json))
     if id then
       good[i] = true
     elseif code == "EINVALID" or code == "ELIMIT" then
       bad[#bad + 1] = { index = i, why = message }
     else
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   scratch:close()
@@ -160,10 +161,10 @@ local function put_bad(self, record, bad)
   for _, one in ipairs(bad) do
     local line = record.lines[one.index]
     local at, json = type(line) == "table" and line[1] or line, record.messages[one.index]
-    local ok, message, code =
+    local ok, message, code, retry_ms, rule =
       put_custom(self, kept.custom(put.place_of(self, at), json, true), at, json)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     name_entry(self, record.keys[one.index], self.newest or self.base)
     self.counts.refused = self.counts.refused + 1
@@ -173,17 +174,17 @@ local function put_bad(self, record, bad)
 end
 
 local function append(self, record)
-  local ok, message, code = put.go_to(self, base_of(self, record.parent))
+  local ok, message, code, retry_ms, rule = put.go_to(self, base_of(self, record.parent))
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local outcome
-  outcome, message, code = self.session:turn(verbatim(record.messages), {
+  outcome, message, code, retry_ms, rule = self.session:turn(verbatim(record.messages), {
     policy = false, usage = record.usage and sessile.json(record.usage),
     model_name = record.model, metadata = metadata(self, record),
   })
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   for i, id in ipairs(outcome.ids) do
     name_entry(self, record.keys[i], id)
@@ -221,9 +222,9 @@ local function put_turn(self, record)
   if #record.messages == 0 then
     return true
   end
-  local ok, message, code = append(self, record)
+  local ok, message, code, retry_ms, rule = append(self, record)
   if ok or code ~= "EINVALID" and code ~= "ELIMIT" then
-    return ok, message, code
+    return ok, message, code, retry_ms, rule
   end
   local good, bad, failed = put.sieve(record)
   if not good then
@@ -233,12 +234,12 @@ local function put_turn(self, record)
   end
   local rest = part_of(record, function(i) return good[i] end)
   if #rest.messages > 0 then
-    ok, message, code = append(self, rest)
+    ok, message, code, retry_ms, rule = append(self, rest)
   else
     ok = put.go_to(self, base_of(self, record.parent))
   end
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return put_bad(self, record, bad)
 end
@@ -261,9 +262,9 @@ end
 local function put_line(self, record)
   local done
   if record.plain then
-    local ok, message, code = begin(self)
+    local ok, message, code, retry_ms, rule = begin(self)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     done = self.done:take_plain(record.json)
   else
@@ -277,9 +278,9 @@ local function put_line(self, record)
   local label = record.label
   local target = label and self.entries[label.target]
   if target then
-    local ok, message, code = self.done:set_label(self.session, target, label)
+    local ok, message, code, retry_ms, rule = self.done:set_label(self.session, target, label)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   return put_custom(self, record.json, record.at)
@@ -333,10 +334,10 @@ local function put_compaction(self, record)
     name_compaction(self, record, entry or base_of(self, record.parent))
     return put_line(self, record)
   end
-  local done, message, code = put.go_to(self, base_of(self, record.parent))
+  local done, message, code, retry_ms, rule = put.go_to(self, base_of(self, record.parent))
   local first = message_entry(self, record.first and self.entries[record.first] or nil)
   if done then
-    done, message, code = compaction.apply(self.session, {
+    done, message, code, retry_ms, rule = compaction.apply(self.session, {
       text = record.summary, place = place, first = first, time = record.time,
       history = record.history and history_of(self, record),
     })
@@ -347,7 +348,7 @@ local function put_compaction(self, record)
   elseif done == false and record.summary == "" then
     name_entry(self, record.key, base_of(self, record.parent))
   elseif done == false then
-    done, message, code = put_turn(self, {
+    done, message, code, retry_ms, rule = put_turn(self, {
       messages = { compaction.message(record.summary, place, record.time) }, lines = { record.at },
       keys = { record.key or false }, usages = {}, parent = record.parent,
     })
@@ -355,7 +356,7 @@ local function put_compaction(self, record)
     self.counts.summaries = self.counts.summaries + 1
   end
   if done == nil then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return put_line(self, record)
 end

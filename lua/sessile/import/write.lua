@@ -47,9 +47,9 @@ local ROOT = "00000000"
 
 -- Whether the existing session with that id comes from this recording.
 local function resume(self, options, skip)
-  local session, message, code = self.store:resume(options)
+  local session, message, code, retry_ms, rule = self.store:resume(options)
   if not session then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local own = session:metadata()
   own = type(own) == "table" and own.imported
@@ -70,36 +70,36 @@ local function create(self, made)
   if link and not parent and self.options.waits_for_parent then
     return nil, ("the session that began it, %s, is not there"):format(link), "EPARENT"
   elseif not parent then
-    local session, message, code = self.store:create(made)
+    local session, message, code, retry_ms, rule = self.store:create(made)
     self.counts.separate = session and link or nil
-    return session, message, code
+    return session, message, code, retry_ms, rule
   end
-  local session, message, code = parent:child(made)
+  local session, message, code, retry_ms, rule = parent:child(made)
   if session then
     parent:sync()
   end
   parent:close()
-  return session, message, code
+  return session, message, code, retry_ms, rule
 end
 
 local function make_session(self)
   local options = self.options
   local id = options.id or self.recorded_id or options.default_id
-  local session, message, code = create(self, {
+  local session, message, code, retry_ms, rule = create(self, {
     id = id, title = options.title or self.recorded_title, agent = options.agent,
     user = options.user,
     metadata = { imported = { from = self.from, source = self.records.source,
       parent = self.recorded_parent } },
   })
   if not session and code == "EEXISTS" and self.records.source then
-    session, message, code = resume(self,
+    session, message, code, retry_ms, rule = resume(self,
       { id = id, agent = options.agent, user = options.user }, options.skip_unchanged)
     self.resumed = session ~= nil
   elseif session then
     self.made = true
   end
   if not session then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   self.session = session
   return self.unchanged or self:read_session()
@@ -107,10 +107,11 @@ end
 
 -- Reads what earlier imports wrote.
 function Writer:read_session()
-  local done, message, code = progress.read(self.session, self.from, self.records.source,
+  local done, message, code, retry_ms, rule =
+    progress.read(self.session, self.from, self.records.source,
     self.options.session ~= nil)
   if not done then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   self.done = done
   self.base = done.base or (self.made or self.resumed) and ROOT or self.session:head()
@@ -144,24 +145,24 @@ local function wait(self, record)
   end
   local list = record.kind == "turn" and record
     or { messages = { compaction.message(record.summary, writes.place_of(self, record.at)) } }
-  local good, message, code = writes.sieve(list)
+  local good, message, code, retry_ms, rule = writes.sieve(list)
   if not good then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif next(good) == nil then
     local first = message[1]
     self.why = self.why or { at = record.lines and record.lines[first.index], why = first.why }
     return true
   end
   local ok
-  ok, message, code = make_session(self)
+  ok, message, code, retry_ms, rule = make_session(self)
   local waiting = not self.unchanged and self.waiting or {}
   self.waiting = {}
   for _, one in ipairs(ok and waiting or {}) do
     if ok then
-      ok, message, code = writes.kinds[one.kind](self, one)
+      ok, message, code, retry_ms, rule = writes.kinds[one.kind](self, one)
     end
   end
-  return ok, message, code
+  return ok, message, code, retry_ms, rule
 end
 
 local function put(self, record)
@@ -176,9 +177,9 @@ local function put(self, record)
     end
     return true
   elseif self.session and not self.done then
-    local ok, message, code = self:read_session()
+    local ok, message, code, retry_ms, rule = self:read_session()
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   if self.session then
@@ -216,12 +217,12 @@ local function vouch(self)
   elseif not self.made and type(own) == "table" and own.bytes == imported.bytes then
     return true
   end
-  local ok, message, code = session:sync()
+  local ok, message, code, retry_ms, rule = session:sync()
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif self.options.session then
-    ok, message, code = session:custom { imported = imported }
-    return ok and true, message, code
+    ok, message, code, retry_ms, rule = session:custom { imported = imported }
+    return ok and true, message, code, retry_ms, rule
   end
   imported.messages = counts.before + counts.messages
   local metadata = { imported = imported }
@@ -238,14 +239,14 @@ local function finish(self)
   local target = self.head ~= self.base and self.done.newest ~= self.head
     and not self.made and self.head -- somebody continued the session meanwhile
     or head or self.newest
-  local ok, message, code = true, nil, nil
+  local ok, message, code, retry_ms, rule = true, nil, nil
   if target and session:head() ~= target then
-    ok, message, code = writes.go_to(self, target)
+    ok, message, code, retry_ms, rule = writes.go_to(self, target)
   end
   local title = session.title == "" and not self.options.session
     and (records.title or self.options.title_of and self.options.title_of(self.recorded_id))
   if ok and title then
-    ok, message, code = session:set_title(clip(bytes.text(title)))
+    ok, message, code, retry_ms, rule = session:set_title(clip(bytes.text(title)))
   end
   if ok and not self.options.session then
     local now, settings = session:settings() or {}, {}
@@ -253,14 +254,14 @@ local function finish(self)
       settings[name] = now[name] ~= value and value or nil
     end
     if next(settings) then
-      ok, message, code = session:settings(settings)
+      ok, message, code, retry_ms, rule = session:settings(settings)
     end
   end
   if ok then
-    ok, message, code = vouch(self)
+    ok, message, code, retry_ms, rule = vouch(self)
   end
   self.counts.strays = records.strays or 0
-  return ok, message, code
+  return ok, message, code, retry_ms, rule
 end
 
 --- Writes records into a session of the store: the one that has part of this recording already,
@@ -295,9 +296,9 @@ function write.into(store, records, options)
   if options.session and not records.has_name then
     records.salt = records.path or tostring(core.now())
   end
-  local ok, message, code = true, nil, nil
+  local ok, message, code, retry_ms, rule = true, nil, nil
   for record in records do
-    ok, message, code = put(self, record)
+    ok, message, code, retry_ms, rule = put(self, record)
     if not ok or self.unchanged then
       break
     end
@@ -317,7 +318,7 @@ function write.into(store, records, options)
   self.counts.unchanged = self.unchanged or nil
   self.counts.looks_like = self.counts.unread > 0 and records.looks_like or nil
   if ok and self.done then
-    ok, message, code = finish(self)
+    ok, message, code, retry_ms, rule = finish(self)
   end
   if not ok then
     if self.session and self.done and code ~= "EEXISTS" then
@@ -328,7 +329,7 @@ function write.into(store, records, options)
     if self.session and not options.session then
       self.session:close()
     end
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return self.session, self.counts
 end

@@ -54,16 +54,16 @@ function methods:run(message, given)
     named = self._options.session
   end
   local store = opts.store or self._options.store
-  local enabled, why, code = true, nil, nil
+  local enabled, why, code, retry_ms, rule = true, nil, nil, nil, nil
   if store and self._options.name then
     enabled, why, code = agents.check_enabled(store, self._options.name)
   end
   local on
   if enabled then
-    on, why, code = session_of(who, named, store)
+    on, why, code, retry_ms, rule = session_of(who, named, store)
   end
   if not on and why then
-    return nil, why, code
+    return nil, why, code, retry_ms, rule
   end
   options.messages(who, opts.messages or {})
   if on and opts.messages then

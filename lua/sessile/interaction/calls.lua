@@ -114,9 +114,9 @@ local function perform(loop, open, call)
     loop:emit { type = "tool_start", call = call }
     return { message = wrong }
   end
-  local first, message, code = loop.transcript:started(open, call)
+  local first, message, code, retry_ms, rule = loop.transcript:started(open, call)
   if first == nil then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif first == false then
     return nil, ("the call %s of '%s' is being run by somebody else: only one loop at a time "
       .. "can continue a session"):format(call.id, call.name), "ECONFLICT"
@@ -130,13 +130,13 @@ end
 
 -- Writes one result. If the log refuses it (too long), writes an error result instead.
 local function write(loop, call, done)
-  local id, message, code = loop.transcript:result(done.message)
+  local id, message, code, retry_ms, rule = loop.transcript:result(done.message)
   if not id and (code == "EINVALID" or code == "ELIMIT") then
     done.message = answers.result(call, "the tool's result cannot be kept: " .. message, true)
-    id, message, code = loop.transcript:result(done.message)
+    id, message, code, retry_ms, rule = loop.transcript:result(done.message)
   end
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   if id ~= true then
     loop.ids[#loop.ids + 1] = id
@@ -158,23 +158,23 @@ local function settle(loop, open, batch, i)
     batch.pause = batch.pause or this.pause
     return true
   end
-  local ok, message, code = true, nil, nil
+  local ok, message, code, retry_ms, rule = true, nil, nil
   if not batch.writing then -- else another thread of the host's is at it
     batch.writing = true
     while ok and batch[batch.next] and batch[batch.next].message do
-      ok, message, code = write(loop, list[batch.next], batch[batch.next])
+      ok, message, code, retry_ms, rule = write(loop, list[batch.next], batch[batch.next])
       batch.next = batch.next + 1
     end
     batch.writing = false
   end
   if ok and this and i >= batch.next and not this.known then
-    ok, message, code = loop.transcript:finished(open, list[i], this.message)
+    ok, message, code, retry_ms, rule = loop.transcript:finished(open, list[i], this.message)
     if not ok and (code == "EINVALID" or code == "ELIMIT") then
       return true -- it will be judged when it is written
     end
   end
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return true
 end
@@ -243,14 +243,14 @@ function calls.run(loop, open)
   local count = #open.calls
   local batch = { next = 1 }
   local failure
-  local function finish(i, done, message, code)
+  local function finish(i, done, message, code, retry_ms, rule)
     batch[i] = done or {}
     local ok = done ~= nil
     if ok then
-      ok, message, code = settle(loop, open, batch, i)
+      ok, message, code, retry_ms, rule = settle(loop, open, batch, i)
     end
     if not ok then
-      failure = failure or { message, code }
+      failure = failure or { message, code, retry_ms, rule }
     end
   end
   local function body(i)
@@ -268,7 +268,7 @@ function calls.run(loop, open)
     end
   end
   if failure then
-    return nil, failure[1], failure[2]
+    return nil, table.unpack(failure, 1, 4)
   end
   return { pause = batch.pause }
 end

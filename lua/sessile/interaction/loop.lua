@@ -97,23 +97,23 @@ local function finish(self, given)
   return outcome.of(self.session, given)
 end
 
-local function failed(self, message, code)
+local function failed(self, message, code, retry_ms, rule)
   self.transcript:leave()
   self:emit { type = "error", message = message, code = code }
   return finish(self, {
-    status = "failed", error = message, code = code,
+    status = "failed", error = message, code = code, retry_ms = retry_ms, rule = rule,
     unsaved = self.transcript.unsaved and self.transcript.unsaved.messages,
   })
 end
 
 -- at: the entry of the pause, if the session is paused already.
 local function paused(self, pause, at)
-  local message, code
+  local message, code, retry_ms, rule
   if not at then
-    at, message, code = self.transcript:rest(pause)
+    at, message, code, retry_ms, rule = self.transcript:rest(pause)
   end
   if not at then
-    return failed(self, message, code)
+    return failed(self, message, code, retry_ms, rule)
   end
   table.move(self.transcript.wrote or {}, 1, #(self.transcript.wrote or {}), #self.ids + 1,
     self.ids)
@@ -328,12 +328,12 @@ local function write(self, message, final)
     self.events[#self.events + 1] = event -- the reducer sees the reply, which has no id yet
     state = reduce(self)
   end
-  local written, why, code = self.transcript:answer(message, {
+  local written, why, code, retry_ms, rule = self.transcript:answer(message, {
     final = final, usage = usage, total = self.usage, state = state,
     event = self.ran_tools and "tool" or nil,
   })
   if not written then
-    return nil, why, code
+    return nil, why, code, retry_ms, rule
   end
   if type(written) == "table" then
     table.move(written.ids, 1, #written.ids, #self.ids + 1, self.ids)
@@ -387,9 +387,9 @@ end
 -- waits for an answer; {open=}: open calls; {reply=}: the model has answered; else {}; nil,
 -- message, code.
 local function begin(self)
-  local pause, message, code = self.transcript:pause()
+  local pause, message, code, retry_ms, rule = self.transcript:pause()
   if not pause and message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif pause and not self.input then
     return { pause = pause }
   elseif pause then
@@ -397,9 +397,9 @@ local function begin(self)
       :format(pause.reason or "no reason given"), "ESUSPENDED"
   end
   local open
-  open, message, code = self.transcript:open()
+  open, message, code, retry_ms, rule = self.transcript:open()
   if not open and message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   if not self.input then
     if open then
@@ -410,18 +410,18 @@ local function begin(self)
   end
   if open and not self.beside then
     local ok
-    ok, message, code = calls.close(self, open)
+    ok, message, code, retry_ms, rule = calls.close(self, open)
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
   end
   if self.transcript.writes_at_end then
     remind(self, asked(self.input))
   end
   local ids
-  ids, message, code = self.transcript:input(self.input)
+  ids, message, code, retry_ms, rule = self.transcript:input(self.input)
   if not ids then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   table.move(ids, 1, #ids, #self.ids + 1, self.ids)
   for i, said in ipairs(self.input) do
@@ -435,9 +435,9 @@ end
 
 -- Runs the calls. Returns nil if the loop continues, else its outcome.
 local function act(self, open)
-  local ran, message, code = calls.run(self, open)
+  local ran, message, code, retry_ms, rule = calls.run(self, open)
   if not ran then
-    return failed(self, message, code)
+    return failed(self, message, code, retry_ms, rule)
   end
   self.ran_tools = true
   return ran.pause and paused(self, ran.pause) or nil
@@ -446,13 +446,14 @@ end
 -- The model has answered already. If its answer is in no turn yet (it came to a paused session),
 -- the turn is ended: with the reducer's state, and policies.
 local function accept(self, reply)
-  local unended, message, code = self.transcript:unended()
+  local unended, message, code, retry_ms, rule = self.transcript:unended()
   local written
   if unended then
-    written, message, code = self.transcript:close { final = true, state = reduce(self) }
+    written, message, code, retry_ms, rule =
+      self.transcript:close { final = true, state = reduce(self) }
   end
   if message then
-    return failed(self, message, code)
+    return failed(self, message, code, retry_ms, rule)
   end
   return completed(self, reply, written)
 end
@@ -466,9 +467,9 @@ local function conclude(self, message)
   if not reply and not pause then
     return failed(self, reason)
   end
-  local written, why, code = write(self, reply or message, true)
+  local written, why, code, retry_ms, rule = write(self, reply or message, true)
   if not written then
-    return failed(self, why, code)
+    return failed(self, why, code, retry_ms, rule)
   end
   if pause then
     return paused(self, pause)
@@ -479,10 +480,10 @@ end
 --- Runs to the end and returns the outcome; nil, message, code if the loop could not start.
 function Loop:run()
   self:emit { type = "start", session = self.session }
-  local begun, message, code = begin(self)
+  local begun, message, code, retry_ms, rule = begin(self)
   if not begun then
     self:emit { type = "error", message = message, code = code }
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   elseif begun.pause then
     return paused(self, begun.pause, begun.pause.id)
   elseif begun.reply then
@@ -512,9 +513,9 @@ function Loop:run()
       return conclude(self, answer)
     end
     local written
-    written, message, code = write(self, answer, false)
+    written, message, code, retry_ms, rule = write(self, answer, false)
     if not written then
-      return failed(self, message, code)
+      return failed(self, message, code, retry_ms, rule)
     end
     ended = act(self, self.transcript:opened(written, called))
     if ended then

@@ -58,9 +58,9 @@ local pending = setmetatable({}, { __mode = "k" })
 
 -- The state stored in the newest turn on the path that has one. nil: none; nil, message, code.
 local function state_of(self)
-  local id, message, code = self:head()
+  local id, message, code, retry_ms, rule = self:head()
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local known = states[self]
   local from = id
@@ -70,9 +70,9 @@ local function state_of(self)
       return known.value
     end
     local entry
-    entry, message, code = self:entry(id)
+    entry, message, code, retry_ms, rule = self:entry(id)
     if not entry then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     local metadata = entry.type == "turn" and entry.data.metadata
     if type(metadata) == "table" and metadata.state ~= nil then
@@ -117,14 +117,14 @@ end
 --- The state after the last send: {messages=, head=, tokens=, value=}: the context, its last entry,
 --- its size, and the reducer's state.
 function session.methods:state()
-  local list, info, code = self:context()
+  local list, info, code, retry_ms, rule = self:context()
   if not list then
-    return nil, info, code
+    return nil, info, code, retry_ms, rule
   end
   local value, message
-  value, message, code = state_of(self)
+  value, message, code, retry_ms, rule = state_of(self)
   if value == nil and message then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return { messages = list, head = info.head, tokens = info.tokens, value = value }
 end
@@ -137,9 +137,9 @@ function session.methods:save(given)
   local opts = options.check("session:save", given, save_options)
   local waits = pending[self]
   if self.unsaved > 0 then
-    local ok, message, code = self._core:save()
+    local ok, message, code, retry_ms, rule = self._core:save()
     if not ok then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     elseif not waits or waits.written then
       pending[self] = nil
       return self.unsaved == 0 or nil
@@ -149,9 +149,9 @@ function session.methods:save(given)
     return nil
   end
   waits.options.on_conflict = opts.on_conflict or waits.options.on_conflict
-  local outcome, message, code = self:turn(waits.messages, waits.options)
+  local outcome, message, code, retry_ms, rule = self:turn(waits.messages, waits.options)
   if not outcome then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   pending[self] = nil
   return true
@@ -193,7 +193,7 @@ local function on_session(who, self, input, opts, chosen)
   end
   spec.beside = running[self] ~= nil
   running[self] = (running[self] or 0) + 1
-  local ok, outcome, message, code = pcall(function()
+  local ok, outcome, message, code, retry_ms, rule = pcall(function()
     return loop.new(spec):run()
   end)
   running[self] = running[self] > 1 and running[self] - 1 or nil
@@ -207,7 +207,7 @@ local function on_session(who, self, input, opts, chosen)
   if spec.transcript.unsaved then
     pending[self] = spec.transcript.unsaved
   end
-  return outcome, message, code
+  return outcome, message, code, retry_ms, rule
 end
 
 -- Runs a loop without a session: only the outcome has the messages.

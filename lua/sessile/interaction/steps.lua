@@ -18,9 +18,9 @@ function steps.new(session, writing)
 end
 
 function steps:context()
-  local list, info, code = self.session:context()
+  local list, info, code, retry_ms, rule = self.session:context()
   if not list then
-    return nil, info, code
+    return nil, info, code, retry_ms, rule
   end
   self.base = info.head
   return list, info
@@ -28,11 +28,11 @@ end
 
 function steps:input(messages)
   if #messages == 1 then
-    local id, message, code = self.session:append(messages[1])
-    return id and { id }, message, code
+    local id, message, code, retry_ms, rule = self.session:append(messages[1])
+    return id and { id }, message, code, retry_ms, rule
   end
-  local outcome, message, code = self.session:turn(messages, { policy = false })
-  return outcome and outcome.ids, message, code
+  local outcome, message, code, retry_ms, rule = self.session:turn(messages, { policy = false })
+  return outcome and outcome.ids, message, code, retry_ms, rule
 end
 
 function steps:answer(message, about)
@@ -41,10 +41,10 @@ end
 
 -- A message that came from elsewhere, such as the answer to a pause.
 function steps:unended()
-  local id, message, code = self.session:head()
+  local id, message, code, retry_ms, rule = self.session:head()
   while type(id) == "string" do
     local entry
-    entry, message, code = self.session:entry(id)
+    entry, message, code, retry_ms, rule = self.session:entry(id)
     if not entry then
       break
     elseif entry.type ~= "compaction" then
@@ -52,7 +52,7 @@ function steps:unended()
     end
     id = entry.parent_id
   end
-  return nil, message, code
+  return nil, message, code, retry_ms, rule
 end
 
 function steps:close(about)
@@ -74,11 +74,11 @@ function steps.leave()
 end
 
 function steps:compact(given)
-  local done, message, code = self.session:compact(given)
+  local done, message, code, retry_ms, rule = self.session:compact(given)
   if done then
     self.rewritten = self.rewritten + 1
   end
-  return done, message, code
+  return done, message, code, retry_ms, rule
 end
 
 -- ---------------------------------------------------------------- what was under way
@@ -94,12 +94,12 @@ end
 local function look(self, open, upto)
   local number = tonumber(open.seen, 16) + 1
   while not upto or number < upto do
-    local entry, message, code = self.session:entry(id_of(number))
+    local entry, message, code, retry_ms, rule = self.session:entry(id_of(number))
     if not entry then
       if code == "ENOTFOUND" then
         break
       end
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     local data = entry.data
     if entry.type == "custom" and data.message == open.message then
@@ -147,11 +147,11 @@ end
 --- The open calls at the head, with what is in the log about them.
 function steps:open()
   local last = 16
-  local list, message, code, calls, at
+  local list, message, code, retry_ms, rule, calls, at
   repeat
-    list, message, code = self.session:messages { last = last }
+    list, message, code, retry_ms, rule = self.session:messages { last = last }
     if not list then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     calls, at = transcript.waiting(list)
     local all = #list < last
@@ -162,9 +162,9 @@ function steps:open()
   end
   local open = opened(list[at].id, list[at].id, calls)
   local ok
-  ok, message, code = look(self, open)
+  ok, message, code, retry_ms, rule = look(self, open)
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return open
 end
@@ -173,17 +173,17 @@ end
 function steps:started(open, call)
   local state = open.state[call.id]
   local before = state.starts
-  local id, message, code = self.session:custom({
+  local id, message, code, retry_ms, rule = self.session:custom({
     kind = "tool_start", call = call.id, message = open.message, tool = call.name,
     attempt = before + 1,
   }, "agent")
   if not id then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local ok
-  ok, message, code = look(self, open, tonumber(id, 16))
+  ok, message, code, retry_ms, rule = look(self, open, tonumber(id, 16))
   if not ok then
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   local first = state.starts == before
   state.starts, open.seen = state.starts + 1, id

@@ -128,9 +128,9 @@ end
 
 --- Pauses the session. Returns the entry of the pause.
 function transcript.suspend(self, pause)
-  local outcome, message, code = self.session:suspend { reason = pause.reason,
+  local outcome, message, code, retry_ms, rule = self.session:suspend { reason = pause.reason,
     state = pause.state }
-  return outcome and outcome.suspension, message, code
+  return outcome and outcome.suspension, message, code, retry_ms, rule
 end
 
 --- The options of a turn. about: state, final, event (what happened before it).
@@ -154,13 +154,13 @@ end
 function transcript.write_turn(self, messages, usage, about)
   local given = transcript.turn_options(self, about)
   given.usage, given.base = usage, self.base
-  local outcome, message, code = self.session:turn(messages, given)
+  local outcome, message, code, retry_ms, rule = self.session:turn(messages, given)
   if not outcome then
     given.base = nil
     -- a turn that only the host's store lacks is in the session: save() sends it there
     local written = code == "EIO" and self.session.unsaved > 0
     self.unsaved = { messages = messages, options = given, written = written }
-    return nil, message, code
+    return nil, message, code, retry_ms, rule
   end
   return outcome
 end

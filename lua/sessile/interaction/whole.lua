@@ -23,9 +23,9 @@ end
 
 function whole:context()
   if not self.base then
-    local before, info, code = self.session:context()
+    local before, info, code, retry_ms, rule = self.session:context()
     if not before then
-      return nil, info, code
+      return nil, info, code, retry_ms, rule
     end
     self.before, self.base = before, info.head
   end
@@ -40,11 +40,11 @@ function whole:answer(message, about)
     return true
   end
   local usage = about.usage and options.add({ total = about.total }, about.usage)
-  local written, why, code = transcript.write_turn(self, self.list, usage, about)
+  local written, why, code, retry_ms, rule = transcript.write_turn(self, self.list, usage, about)
   if written then
     self.list = {}
   end
-  return written, why, code
+  return written, why, code, retry_ms, rule
 end
 
 function whole:paused(_, call, pause)
@@ -57,17 +57,18 @@ function whole:rest(pause)
   memory.rest(self)
   local list = self.list
   if #list > 0 then
-    local written, message, code = transcript.write_turn(self, list, nil, {})
+    local written, message, code, retry_ms, rule = transcript.write_turn(self, list, nil, {})
     if not written then
-      return nil, message, code
+      return nil, message, code, retry_ms, rule
     end
     self.list, self.wrote = {}, written.ids
     local _, at = transcript.waiting(list)
     for _, one in ipairs(self.pauses) do
       local id
-      id, message, code = steps.paused(self, { message = written.ids[at] }, one.call, one.pause)
+      id, message, code, retry_ms, rule = steps.paused(self, { message = written.ids[at] },
+        one.call, one.pause)
       if not id then
-        return nil, message, code
+        return nil, message, code, retry_ms, rule
       end
     end
   end
@@ -85,11 +86,11 @@ function whole:leave()
 end
 
 function whole:compact(given)
-  local done, message, code = self.session:compact(given)
+  local done, message, code, retry_ms, rule = self.session:compact(given)
   if done then
     self.base, self.rewritten = nil, self.rewritten + 1
   end
-  return done, message, code
+  return done, message, code, retry_ms, rule
 end
 
 -- Open calls of an earlier loop are in the log.

@@ -24,7 +24,8 @@ static sessile_error err;
 static sessile_status check(const char *text, const char *allow, int only)
 {
     sessile_slice item = sessile_text(allow);
-    sessile_url_options options = {&item, allow != NULL, only};
+    sessile_url_options options = {
+        .allow = &item, .allow_count = allow != NULL, .only_allowed = only};
     return sessile_url_check(sessile_text(text), &options, &found, &err);
 }
 
@@ -175,7 +176,7 @@ static void test_without_libidn2(void **state)
     static const char *const texts[] = {"https://m\xc3\xbcnchen.de/",
                                         "http://%E2%91%A0.0.0.1/",
                                         "//\xe2\x91\xa0\xe2\x91\xa1\xe2\x91\xa6.1/"};
-    sessile_url_options options = {NULL, 0, 0};
+    sessile_url_options options = {.allow = NULL};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         assert_refused(url_check(sessile_text(texts[i]), &options, "libidn2-is-absent.so",
@@ -213,7 +214,7 @@ static void test_wrong_arguments_are_refused(void **state)
 {
     sessile_slice allow[] = {{"example.org", 11}, {"http://x", 8}};
     sessile_slice no_data = {NULL, 3};
-    sessile_url_options options = {allow, 2, 0};
+    sessile_url_options options = {.allow = allow, .allow_count = 2};
     (void)state;
     found.rule = "old";
     assert_refused(sessile_url_check(sessile_text("x"), &options, &found, &err),

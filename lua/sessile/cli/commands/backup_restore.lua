@@ -38,6 +38,12 @@ return {
         "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
     end
     app.try(moving.check(url))
+    local there, why, refused, how = stores.guarded(app, url)
+    if there == nil then
+      return nil, why, refused, how
+    elseif there then
+      app.try(there:may("backup_restore", { permission = "move_store" }))
+    end
     local to = { url = url, timeout_ms = app.globals.timeout, network = app.globals.network }
     local done, message, code, step = moving.run(app, function(report)
       return sessile.migrate(from, to, {

@@ -50,7 +50,9 @@ return {
   about = [[
     FROM is only read, and others may write to it meanwhile. To copy what they wrote, run
     the command again. Ids, branches, labels, checkpoints and deletions are copied, and
-    the whole copy is read back. If the command is interrupted, run it again to continue.]],
+    the whole copy is read back. If the command is interrupted, run it again to continue.
+    Where a guard is configured this needs the permission move_store, and is in the audit
+    of FROM.]],
   run = function(app, args)
     local changes = common.at_most_one(app, args, { "--to-plain", "--to-sealed", "--to-key-file" })
     if app.globals.store then
@@ -58,8 +60,13 @@ return {
     end
     app.try(moving.check(args.from))
     app.try(moving.check(args.to))
-    local from = app.try(stores.as_place(app, args.from))
-    local done, message, code, step = moving.run(app, function(report)
+    local from, message, code, step = stores.guarded(app, args.from)
+    if from == nil then
+      return nil, message, code, step
+    end
+    from = from or app.try(stores.as_place(app, args.from))
+    local done
+    done, message, code, step = moving.run(app, function(report)
       return sessile.migrate(from, target(app, args), {
         change = changes, into = args.into, replace = args.replace, progress = report,
       })
