@@ -180,9 +180,9 @@ schema.keys = {
       .. "\"refuse\", state = \"refuse\", message = \"flag\", allow = { \"localhost:3000\" } }`, "
       .. "also `only_allowed`; `false`: nothing" },
   { name = "guard.retention", kind = "guard", default = "the profile's", own = true,
-    about = "what `purge --old` removes: `{ sessions = \"90d\", memory = \"365d\", deleted = "
-      .. "\"30d\", agents = { coder = { sessions = \"7d\" } }, users = … }`, each after its newest "
-      .. "entry; `false`: for ever" },
+    about = "what `purge --old` removes: `{ sessions = \"90d\", memory = \"365d\", audit = "
+      .. "\"365d\", deleted = \"30d\", agents = { coder = { sessions = "
+      .. "\"7d\" } }, users = … }`, each after its newest entry; `false`: for ever" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
