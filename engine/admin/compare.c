@@ -84,6 +84,8 @@ static sessile_status find_begin(compare *c, sessile_error *err)
     lane_parts parts;
     sessile_status status = lane_parts_find(&parts, c->audit, err);
 
+    if (!status)
+        status = lane_parts_skip_half(&parts, c->audit, err);
     for (uint32_t i = 0; !status && i < LANE_MOST; i++) {
         sessile_error why;
         lane_head head;

@@ -10,6 +10,7 @@
 
 #include "admin/memories.h"
 #include "admin/purge.h"
+#include "audit/retain.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/names.h"
@@ -108,10 +109,37 @@ static sessile_status check_rules(const sessile_retention_options *o, sessile_er
         if (r->sessions_ms < -1 || r->deleted_ms < -1 || r->memory_ms < -1)
             return fail(err, SESSILE_INVALID, "a time of a retention is negative");
     }
-    return SESSILE_OK;
+    return o->audit_ms < 0
+               ? fail(err, SESSILE_INVALID, "a time of a retention is negative")
+               : SESSILE_OK;
 }
 
-sessile_status purge_retention(store_core *st, const sessile_retention_options *options,
+/* Logs of the audit. Without one there is nothing to do. */
+static sessile_status of_audit(store_core *st, audit_log *given, const applying *a,
+                               sessile_error *err)
+{
+    const audit_retention o = {.before_ms = a->now_ms - a->options->audit_ms,
+                               .dry_run = a->options->dry_run,
+                               .guarded = st};
+    sessile_error why = {0};
+    audit_retained out = {0};
+    audit_log *own = NULL;
+    sessile_status status = given ? SESSILE_OK : audit_open(&own, st, NULL, &why);
+
+    if (!status)
+        status = audit_retain(given ? given : own, given ? audit_store(given) : st, &o,
+                              &out, &why);
+    (void)audit_close(own, NULL);
+    a->out->audit_logs = out.removed;
+    a->out->audit_held = out.held;
+    if (!status || (!given && status == SESSILE_UNSUPPORTED) ||
+        status == SESSILE_NOTFOUND)
+        return SESSILE_OK;
+    return fail(err, status, "%s", why.message);
+}
+
+sessile_status purge_retention(store_core *st, audit_log *audit,
+                               const sessile_retention_options *options,
                                sessile_retained *out, sessile_error *err)
 {
     const sessile_list_options all = {
@@ -133,5 +161,7 @@ sessile_status purge_retention(store_core *st, const sessile_retention_options *
     if (!status)
         status =
             memories_each(st, (sessile_slice){NULL, 0}, of_memory, &a, &out->closed, err);
+    if (!status && options->audit_ms)
+        status = of_audit(st, audit, &a, err);
     return status;
 }

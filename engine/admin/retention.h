@@ -2,11 +2,13 @@
 #ifndef ADMIN_RETENTION_H
 #define ADMIN_RETENTION_H
 
-#include "session/store_handle.h"
+#include "audit/audit.h"
 #include "sessile_privacy.h"
 
-/* As sessile_privacy.h says of sessile_purge_retention(). */
-sessile_status purge_retention(store_core *st, const sessile_retention_options *options,
+/* As sessile_privacy.h says of sessile_purge_retention(). audit: of the store's guard;
+ * NULL: there is none, and the audit in the store itself is meant. */
+sessile_status purge_retention(store_core *st, audit_log *audit,
+                               const sessile_retention_options *options,
                                sessile_retained *out, sessile_error *err);
 
 #endif

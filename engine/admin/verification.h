@@ -4,6 +4,16 @@
 
 #include "audit/verify.h"
 
+/* DAMAGED: the store was guarded with an audit of its own, and no log of that is left.
+ * Another one may have begun since. */
+sessile_status verification_check_there(store_core *st, sessile_error *err);
+/* The status, and err, of a call that found no audit: NOTFOUND becomes DAMAGED where
+ * there was one. */
+sessile_status verification_missing(store_core *st, sessile_status status,
+                                    sessile_error *err);
+/* As sessile_audit_root(). */
+sessile_status verification_root(store_core *st, char out[SEAL_HEX], sessile_error *err);
+
 /* As sessile_audit.h says of sessile_audit_verify_begin(), _step() and _free(). guarded:
  * whose sessions a deep verification reads. */
 sessile_status verification_begin(audit_verification_core **out, store_core *st,

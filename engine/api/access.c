@@ -53,7 +53,10 @@ sessile_status sessile_grant(sessile_store *store, const sessile_grant_options *
     GUARD_TEXT("role", sessile_text(options->role));
     GUARD_COUNT;
     GUARD_INTENT;
-    return GUARD_LEAVE(access_grant_make(who, core, options, id, err));
+    sessile_status status = access_grant_make(who, core, options, id, err);
+    if (!status)
+        GUARD_NUMBER("grant", *id);
+    return GUARD_LEAVE(status);
 }
 
 sessile_status sessile_grants(sessile_store *store, sessile_grant_row **rows,

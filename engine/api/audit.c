@@ -29,6 +29,7 @@ sessile_status sessile_audit_open(sessile_audit_reader **out, sessile_store *sto
     API_MAKE(out, store);
     API_OPTIONS(sessile_audit_filter, filter);
     API_TEXT(filter->user);
+    API_TEXT(filter->about);
     API_TEXT(filter->operation);
     API_TEXT(filter->outcome);
     API_TEXT(filter->session);
@@ -36,7 +37,8 @@ sessile_status sessile_audit_open(sessile_audit_reader **out, sessile_store *sto
     API_TEXT(filter->cursor);
     GUARD_ENTER(audit_open, store);
     GUARD_MAKE(out, &core->alloc);
-    GUARD_MADE(out, audit_read_open(GUARD_INTO(out), core, filter, err));
+    GUARD_MADE(out, verification_missing(
+                        core, audit_read_open(GUARD_INTO(out), core, filter, err), err));
 }
 
 sessile_status sessile_audit_next(sessile_audit_reader *reader, sessile_audit_event *out,
@@ -132,7 +134,7 @@ sessile_status sessile_audit_root(sessile_store *store, char out[SESSILE_AUDIT_K
     out[0] = 0;
     API_NEED(store);
     GUARD_ENTER(audit_root, store);
-    return GUARD_LEAVE(audit_root_find(core, out, err));
+    return GUARD_LEAVE(verification_root(core, out, err));
 }
 
 sessile_status sessile_audit_head(sessile_store *store, const char *root, int is_copy,

@@ -5,6 +5,7 @@
 #include "admin/erase_user.h"
 #include "admin/retention.h"
 #include "audit/verify.h"
+#include "guard/guard.h"
 #include "guard/hold.h"
 #include "sessile_privacy.h"
 
@@ -115,7 +116,7 @@ sessile_status sessile_purge_retention(sessile_store *store,
     }
     GUARD_ENTER(purge_retention, store);
     GUARD_INTENT;
-    return GUARD_LEAVE(purge_retention(core, options, out, err));
+    return GUARD_LEAVE(purge_retention(core, guard_audit(GUARD_WHO), options, out, err));
 }
 
 /* ------------------------------------------------------------------ erasure */

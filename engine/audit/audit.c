@@ -457,6 +457,11 @@ void audit_owner_of(const audit_log *a, sessile_slice user, char out[PSEUDONYM_S
     pseudonym_under_name_key(a->store->keys, user, out);
 }
 
+store_core *audit_store(const audit_log *a)
+{
+    return a->store;
+}
+
 uint64_t audit_part_bytes(const audit_log *a)
 {
     return a->lanes.part_bytes;

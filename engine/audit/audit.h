@@ -92,6 +92,9 @@ sessile_status audit_root(audit_log *a, char out[SEAL_HEX], sessile_error *err);
  * name. */
 void audit_owner_of(const audit_log *a, sessile_slice user, char out[PSEUDONYM_SIZE]);
 
+/* The store that keeps it. */
+store_core *audit_store(const audit_log *a);
+
 /* The bytes after which a log is followed by the next: all who write must agree. */
 uint64_t audit_part_bytes(const audit_log *a);
 

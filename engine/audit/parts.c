@@ -39,6 +39,22 @@ sessile_status lane_parts_find(lane_parts *out, store_core *st, sessile_error *e
     return status;
 }
 
+sessile_status lane_parts_skip_half(lane_parts *p, store_core *st, sessile_error *err)
+{
+    for (uint32_t i = 0; i < LANE_MOST; i++) {
+        sessile_error why;
+        lane_head head;
+        if (!p->there[i] || p->first[i] == p->last[i])
+            continue;
+        sessile_status status = lane_part_peek(&head, st, i, p->first[i], &why);
+        if (status == SESSILE_NOMEM || status == SESSILE_IO)
+            return fail(err, status, "%s", why.message);
+        p->half[i] = status == SESSILE_DAMAGED;
+        p->first[i] += p->half[i];
+    }
+    return SESSILE_OK;
+}
+
 int lane_part_exists(store_core *st, uint32_t lane, uint32_t part, sessile_error *err)
 {
     char name[LANE_NAME];

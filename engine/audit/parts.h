@@ -8,11 +8,17 @@
 typedef struct lane_parts {
     unsigned char there[LANE_MOST];
     uint32_t first[LANE_MOST], last[LANE_MOST];
-    uint32_t lanes; /* how many there are */
+    uint32_t lanes;                /* how many there are */
+    unsigned char half[LANE_MOST]; /* the part before the first is still there, as
+                                      somebody left it who was killed while removing it */
 } lane_parts;
 
 /* Lists them; lanes is 0 when there is no audit. */
 sessile_status lane_parts_find(lane_parts *out, store_core *st, sessile_error *err);
+/* A removal overwrites the header before the log goes. First parts whose header is
+ * DAMAGED are passed over, where others follow: whether they may be missing, the root
+ * lane says. */
+sessile_status lane_parts_skip_half(lane_parts *p, store_core *st, sessile_error *err);
 /* 1: that part is there; 0; -1: err. */
 int lane_part_exists(store_core *st, uint32_t lane, uint32_t part, sessile_error *err);
 /* Reads the header of a part, and nothing else of it. */

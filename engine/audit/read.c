@@ -146,6 +146,21 @@ static int is_of_user(const audit_reader_core *r, json user)
     return 0;
 }
 
+/* What is a user's: it names them as the owner, or it is their own. */
+static int is_about(const audit_reader_core *r, json data)
+{
+    json owner = json_get(data, "owner"), user = json_get(data, "user");
+
+    if (!r->filter.about.size)
+        return 1;
+    if (owner.type == JSON_STRING)
+        return json_is(owner, r->owner) || is_text(r, r->filter.about, owner);
+    for (size_t i = 0; i < r->about_count; i++)
+        if (json_is(user, r->about[i]))
+            return 1;
+    return 0;
+}
+
 static int is_wanted(const audit_reader_core *r, const entry *e)
 {
     const sessile_audit_filter *o = &r->filter;
@@ -156,7 +171,7 @@ static int is_wanted(const audit_reader_core *r, const entry *e)
            is_text(r, o->outcome, json_get(e->data, "outcome")) &&
            is_text(r, o->session, json_get(e->data, "session")) &&
            is_text(r, o->agent, json_get(e->data, "agent")) &&
-           is_of_user(r, json_get(e->data, "user"));
+           is_of_user(r, json_get(e->data, "user")) && is_about(r, e->data);
 }
 
 /* Appends a member, decoded, with a NUL; *size: of it. */
@@ -319,8 +334,9 @@ static sessile_status keep_filter(audit_reader_core *r, const sessile_audit_filt
                                   sessile_error *err)
 {
     sessile_audit_filter *o = &r->filter;
-    sessile_slice *texts[] = {&o->user, &o->operation, &o->outcome, &o->session,
-                              &o->agent};
+    sessile_slice *texts[] = {&o->user,    &o->about,   &o->operation,
+                              &o->outcome, &o->session, &o->agent};
+    sessile_status status = SESSILE_OK;
     size_t at = 0;
 
     *o = *from;
@@ -335,10 +351,14 @@ static sessile_status keep_filter(audit_reader_core *r, const sessile_audit_filt
         return fail(err, SESSILE_INVALID,
                     "an outcome is success, failure, intent or unknown");
     if (o->user.size)
-        return pseudonym_find(r->store->keys, o->user, r->pseudonyms,
-                              sizeof r->pseudonyms / sizeof *r->pseudonyms,
-                              &r->pseudonym_count, err);
-    return SESSILE_OK;
+        status = pseudonym_find(r->store->keys, o->user, r->pseudonyms, PSEUDONYMS,
+                                &r->pseudonym_count, err);
+    if (!status && o->about.size) {
+        pseudonym_under_name_key(r->store->keys, o->about, r->owner);
+        status = pseudonym_find(r->store->keys, o->about, r->about, PSEUDONYMS,
+                                &r->about_count, err);
+    }
+    return status;
 }
 
 static sessile_status begin(audit_reader_core *r, const sessile_audit_filter *options,

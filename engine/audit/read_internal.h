@@ -5,6 +5,8 @@
 
 #include "audit/read.h"
 
+enum { PSEUDONYMS = 64 }; /* of a user, at most */
+
 /* An entry that was read and not returned yet. */
 typedef struct waiting {
     sessile_id id;
@@ -30,8 +32,11 @@ struct audit_reader_core {
     store_core *store;
     sessile_audit_filter filter; /* its texts are in `kept` */
     buf kept;
-    char pseudonyms[64][PSEUDONYM_SIZE];
+    char pseudonyms[PSEUDONYMS][PSEUDONYM_SIZE];
     size_t pseudonym_count;
+    char owner[PSEUDONYM_SIZE]; /* filter.about, as an owner, and as a user */
+    char about[PSEUDONYMS][PSEUDONYM_SIZE];
+    size_t about_count;
     lane_reader *lanes[LANE_MOST];
     audit_cursor cursor; /* of the entries that were taken; before: where it began */
     audit_names names;

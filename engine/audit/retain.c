@@ -27,7 +27,8 @@ typedef struct retention {
     store_core *store;
     audit_verifier *known; /* what the root lane says of each lane */
     lane *root;
-    int64_t before_ms;
+    const audit_retention *options;
+    audit_retained *out;
 } retention;
 
 /* ------------------------------------------------------------------ seals */
@@ -154,14 +155,24 @@ static sessile_status write_event(retention *r, uint32_t number, uint32_t part,
 
 /* ------------------------------------------------------------------ removing */
 
+static sessile_status drop_part(const retention *r, uint32_t number, uint32_t part,
+                                sessile_error *err)
+{
+    store_core *st = r->store;
+    char name[LANE_NAME];
+    uint64_t bytes;
+
+    lane_part_name(number, part, name);
+    return log_remove(&st->backend, st->keys, AUDIT_FOLDER, name, NULL,
+                      st->config.timeout_ms, &bytes, err);
+}
+
 /* Removes the part before `part`, the first of its lane. */
 static sessile_status remove_part(retention *r, uint32_t number, uint32_t part,
                                   sessile_error *err)
 {
     store_core *st = r->store;
-    char name[LANE_NAME];
     sessile_status status;
-    uint64_t bytes;
     seal s;
     buf from;
 
@@ -171,30 +182,64 @@ static sessile_status remove_part(retention *r, uint32_t number, uint32_t part,
         status = announce(r, number, part, &from, err);
     if (!status)
         status = write_event(r, number, part, &s, &from, err);
-    lane_part_name(number, part - 1, name);
     if (!status)
-        status = log_remove(&st->backend, st->keys, AUDIT_FOLDER, name, NULL,
-                            st->config.timeout_ms, &bytes, err);
+        status = drop_part(r, number, part - 1, err);
     if (!status) /* what comes next names this lane as it is now */
         verify_note_cut(r->known, number, part, &from);
     buf_deinit(&from);
     return status;
 }
 
-static sessile_status retain_lane(retention *r, uint32_t number, uint64_t *removed,
-                                  sessile_error *err)
+/* *held: a hold is in force. Asked for each log, since one may be put meanwhile. */
+static sessile_status check_holds(const retention *r, uint32_t number, uint32_t part,
+                                  int *held, sessile_error *err)
+{
+    store_core *stores[] = {r->store, r->options->guarded};
+    char name[LANE_NAME];
+    const store_removal what = {.folder = AUDIT_FOLDER, .name = name, .secret = ""};
+    sessile_status status = SESSILE_OK;
+
+    *held = 0;
+    lane_part_name(number, part, name);
+    for (size_t i = 0; !status && !*held && i < 2; i++) {
+        sessile_error why = {0};
+        if (!stores[i] || (i && stores[i] == r->store))
+            continue;
+        status = store_check_removal(stores[i], &what, &why);
+        *held = status == SESSILE_DENIED && !strncmp(why.rule, "hold:", 5);
+        if (*held)
+            status = SESSILE_OK;
+        else if (status && err)
+            *err = why;
+    }
+    return status;
+}
+
+static sessile_status retain_lane(retention *r, uint32_t number, sessile_error *err)
 {
     const lane_parts *p = &r->known->parts;
     sessile_status status = SESSILE_OK;
 
+    if (p->half[number] && !r->options->dry_run)
+        status = drop_part(r, number, p->first[number] - 1, err);
+
     for (uint32_t part = p->first[number] + 1; !status && part <= p->last[number];
          part++) {
         lane_head next;
+        int held;
         status = lane_part_peek(&next, r->store, number, part, err);
-        if (status || next.created_ms > r->before_ms)
+        if (status || next.created_ms > r->options->before_ms)
             break;
-        status = remove_part(r, number, part, err);
-        *removed += !status;
+        status = check_holds(r, number, part - 1, &held, err);
+        if (!status && held) {
+            r->out->held++;
+            continue;
+        }
+        if (!status && r->out->held) /* what comes before it stays, and so must it */
+            break;
+        if (!status && !r->options->dry_run)
+            status = remove_part(r, number, part, err);
+        r->out->removed += !status;
     }
     return status;
 }
@@ -217,24 +262,24 @@ static sessile_status verify_first(retention *r, const char *root, sessile_error
     return status;
 }
 
-sessile_status audit_retain(audit_log *a, store_core *st, int64_t before_ms,
-                            uint64_t *removed, sessile_error *err)
+sessile_status audit_retain(audit_log *a, store_core *st, const audit_retention *options,
+                            audit_retained *out, sessile_error *err)
 {
-    retention r = {.audit = a, .store = st, .before_ms = before_ms};
+    retention r = {.audit = a, .store = st, .options = options, .out = out};
     sessile_error local = {0};
     char root[SEAL_HEX];
     sessile_status status;
 
     err = err ? err : &local;
-    *removed = 0;
+    memset(out, 0, sizeof *out);
     status = audit_root_find(st, root, err);
     if (!status)
         status = verify_first(&r, root, err);
-    if (!status)
+    if (!status && !options->dry_run)
         status = lane_open(&r.root, st, r.known->root_lane, audit_part_bytes(a), err);
     for (uint32_t i = 0; !status && i < LANE_MOST; i++)
         if (r.known->parts.there[i] && (i == r.known->root_lane || r.known->lanes[i].is))
-            status = retain_lane(&r, i, removed, err);
+            status = retain_lane(&r, i, err);
     lane_close(r.root);
     audit_verify_free(r.known);
     return status;
@@ -277,6 +322,8 @@ sessile_status audit_root_find(store_core *st, char out[SEAL_HEX], sessile_error
     sessile_status status = lane_parts_find(&parts, st, err);
     int found = 0, written = 0;
 
+    if (!status)
+        status = lane_parts_skip_half(&parts, st, err);
     for (uint32_t i = 0; !status && !written && i < LANE_MOST; i++) {
         char name[LANE_NAME], *blob = NULL;
         lane_head head;

@@ -207,6 +207,8 @@ static sessile_status begin(audit_verifier *v, const char *root,
     if (!status && !v->parts.lanes)
         status = fail(err, SESSILE_NOTFOUND, "there is no audit in this store");
     if (!status)
+        status = lane_parts_skip_half(&v->parts, v->store, err);
+    if (!status)
         status = find_root(v, err);
     if (status)
         return status;

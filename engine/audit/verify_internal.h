@@ -53,6 +53,11 @@ struct audit_verifier {
     lane now; /* its head and its chain */
     log_t *log;
     seed_before seed;
+    unsigned char first_key[SIGN_PUBLIC]; /* as verify_lane_begin() was given it */
+    sessile_audit_report before;          /* the lane */
+    sessile_error first_wrong; /* of its first log, which may be half removed: it is read
+                                  without; code OK: it is read with it */
+    sessile_id first_wrong_at;
     int is_cut, is_anchored; /* its first logs are gone; an anchor is one of its seals */
     uint32_t first;          /* the part that it begins with */
     sessile_id at;           /* the entry that is looked at */

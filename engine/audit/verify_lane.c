@@ -79,6 +79,8 @@ sessile_status verify_lane_begin(audit_verifier *v, uint32_t number,
     v->oldest_ms = 0;
     v->named_count = 0;
     v->at = SESSILE_NO_ID;
+    v->before = v->report;
+    memcpy(v->first_key, key, sizeof v->first_key);
     return v->options.is_copy ? SESSILE_OK : read_seed(v, err);
 }
 
@@ -184,6 +186,34 @@ static sessile_status read_lane(audit_verifier *v, int *more, sessile_error *err
     return status;
 }
 
+/* Where a removal of the first log was interrupted, what is left of that log is of no
+ * worth: the lane is read again without it. It holds if the root says that the log may be
+ * gone, and else what was wrong first is told. */
+static sessile_status try_without_first(audit_verifier *v, sessile_error *err)
+{
+    unsigned char key[SIGN_PUBLIC];
+    uint32_t number = v->now.head.lane;
+
+    v->first_wrong = *err;
+    v->first_wrong_at = v->at;
+    error_clear(err);
+    memcpy(key, v->first_key, sizeof key);
+    v->report = v->before;
+    v->parts.first[number]++;
+    v->parts.half[number] = 1;
+    verify_lane_leave(v);
+    return verify_lane_begin(v, number, key, err);
+}
+
+static int may_be_half(const audit_verifier *v)
+{
+    uint32_t number = v->now.head.lane, part = v->now.head.part;
+
+    return !v->first_wrong.code && v->parts.there[number] &&
+           v->first < v->parts.last[number] &&
+           (part == v->first || (part == v->first + 1 && !v->at));
+}
+
 sessile_status verify_lane_step(audit_verifier *v, sessile_error *err)
 {
     int more;
@@ -201,7 +231,15 @@ sessile_status verify_lane_step(audit_verifier *v, sessile_error *err)
         if (!status)
             status = check_lane(v, err);
     }
+    if (is_verdict(status) && may_be_half(v))
+        return try_without_first(v, err);
     if (is_verdict(status)) {
+        if (v->first_wrong.code) {
+            *err = v->first_wrong;
+            status = err->code;
+            v->at = v->first_wrong_at;
+            v->now.head.part = v->first - 1;
+        }
         verify_wrong(v, v->at,
                      status == SESSILE_NOTFOUND ? "it is gone: its log was removed"
                                                 : err->message);
@@ -210,6 +248,7 @@ sessile_status verify_lane_step(audit_verifier *v, sessile_error *err)
     }
     if (!status)
         end_lane(v);
+    error_clear(&v->first_wrong);
     verify_lane_leave(v);
     return status;
 }

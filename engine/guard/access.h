@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "audit/seal.h"
 #include "guard/control.h"
 #include "guard/principal.h"
 #include "session/header.h"
@@ -87,12 +88,20 @@ void access_end(access_fold *a);
 const access_key *access_find_key(const access_fold *a, sessile_slice id);
 int access_is_locked(const access_fold *a, sessile_slice user, sessile_slice key);
 
+/* The audit that a guarded store itself keeps. */
+typedef struct guarded_audit {
+    char root[SEAL_HEX]; /* the key that vouches for it; "": none */
+    int64_t since_ms;    /* it was begun before */
+} guarded_audit;
 /* Whether the last fact about it says that the store is guarded; also (1) if the control
- * log is DAMAGED. profile (may be NULL): the name that was given. Errors of the log. */
-sessile_status access_guarded(control *c, int *on, buf *profile, sessile_error *err);
+ * log is DAMAGED. profile (may be NULL): the name that was given; audit (may be NULL).
+ * Errors of the log. */
+sessile_status access_guarded(control *c, int *on, buf *profile, guarded_audit *audit,
+                              sessile_error *err);
 /* Writes such a fact, if that is not what the last one says. */
 sessile_status access_set_guarded(control *c, int on, const char *profile,
-                                  const allocator *a, sessile_error *err);
+                                  const char *root, const allocator *a,
+                                  sessile_error *err);
 
 /* sessile_grant() and the others, through a handle of that principal. */
 sessile_status access_grant_make(principal *p, const store_core *st,

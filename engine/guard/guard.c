@@ -113,14 +113,21 @@ static sessile_status open_audit(guard *g, const sessile_audit_options *options,
     return g->notes ? audit_open(&g->audit, of, NULL, err) : fail_nomem(err);
 }
 
-/* Writes down that the store is guarded. One whose control log is DAMAGED was: principals
- * are DENIED, and the host can repair it. */
+/* Writes down that the store is guarded, and with which audit: if that is removed,
+ * another one does not take its place unseen. One whose control log is DAMAGED was:
+ * principals are DENIED, and the host can repair it. */
 static sessile_status note_guarded(const guard *g, const char *profile,
                                    sessile_error *err)
 {
-    sessile_status status =
-        access_set_guarded(g->access->control, 1, profile, &g->alloc, err);
+    control *c = g->access->control;
+    guarded_audit known;
+    int on;
+    sessile_status status = access_guarded(c, &on, NULL, &known, err);
 
+    if (!status && !known.root[0] && g->audit && g->audit_of == g->store)
+        status = audit_root(g->audit, known.root, err);
+    if (!status)
+        status = access_set_guarded(c, 1, profile, known.root, &g->alloc, err);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED ||
         status == SESSILE_SEALED) {
         error_clear(err);
@@ -136,7 +143,7 @@ static sessile_status switch_off(sessile_store *store, sessile_error *err)
     sessile_status status = control_open(&c, store->core, err);
 
     if (!status)
-        status = access_set_guarded(c, 0, NULL, &store->core->alloc, err);
+        status = access_set_guarded(c, 0, NULL, "", &store->core->alloc, err);
     control_close(c);
     if (status)
         return status;
@@ -242,12 +249,17 @@ sessile_status guard_opened(sessile_store *store, sessile_error *err)
     if (status)
         return status;
     buf_init(&profile, &store->core->alloc);
-    status = access_guarded(c, &on, &profile, err);
+    status = access_guarded(c, &on, &profile, NULL, err);
     control_close(c);
     if (!status && on)
         status = wait_for_guard(store, &profile, err);
     buf_deinit(&profile);
     return status;
+}
+
+audit_log *guard_audit(const principal *p)
+{
+    return p ? p->guard->audit : NULL;
 }
 
 int64_t guard_now_ms(const guard *g)

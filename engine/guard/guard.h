@@ -64,6 +64,8 @@ sessile_status guard_note(sessile_store *view, sessile_slice name, sessile_slice
 void guard_close(principal *p);
 void guard_free(guard *g);
 int64_t guard_now_ms(const guard *g);
+/* The audit that a principal's calls are in; NULL: none. */
+audit_log *guard_audit(const principal *p);
 
 /* ---- wrote.c */
 

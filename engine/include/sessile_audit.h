@@ -30,7 +30,9 @@ extern "C" {
 /* Which events. An empty slice selects all. Text is compared exactly. */
 typedef struct sessile_audit_filter {
     int64_t since_ms, until_ms; /* written at or after, and before; 0: any time */
-    sessile_slice user; /* a user's name, or the pseudonym that events have of them */
+    sessile_slice user;  /* a user's name, or the pseudonym that events have of them */
+    sessile_slice about; /* the name of a user, or what events have of an owner: events
+                            of what is that user's, whoever did it */
     sessile_slice operation; /* as "append" */
     sessile_slice outcome;   /* "success", "failure", "intent" or "unknown" */
     sessile_slice session, agent;
@@ -62,8 +64,8 @@ typedef struct sessile_audit_reader sessile_audit_reader;
  * with the number of events (with `names`, with the number of users). filter may be
  * NULL. Close the reader before the store.
  *
- * NOTFOUND: the store has no audit; INVALID: an outcome or a cursor that cannot be;
- * DENIED; UNSUPPORTED: a store over records.
+ * NOTFOUND: the store has no audit; DAMAGED: it had one, and that is gone; INVALID: an
+ * outcome or a cursor that cannot be; DENIED; UNSUPPORTED: a store over records.
  */
 SESSILE_API sessile_status sessile_audit_open(sessile_audit_reader **out,
                                               sessile_store *store,
@@ -110,7 +112,8 @@ typedef struct sessile_audit_verify_options {
                     is found with anchors alone */
     const sessile_audit_anchor *anchors;
     size_t anchor_count;
-    int deep; /* 1: what the sessions say of themselves is compared with the events, too */
+    int deep; /* 1: what the sessions say of themselves is compared with the events, too
+               */
     sessile_store *guarded; /* deep: whose sessions; NULL: those of the store that keeps
                                the audit. Close it later */
 } sessile_audit_verify_options;
@@ -123,7 +126,7 @@ typedef struct sessile_audit_lost {
     sessile_id entry; /* 0: the session was made */
     char event[32];
     char session[96], agent[96]; /* of a change; cut when long */
-    char owner[40];              /* whose session, as events say it: "o_…"; "": no user's */
+    char owner[40]; /* whose session, as events say it: "o_…"; "": no user's */
 } sessile_audit_lost;
 #define SESSILE_AUDIT_LOST 8 /* that a report names */
 
@@ -144,12 +147,12 @@ typedef struct sessile_audit_report {
     char where[32]; /* the first event or entry that is wrong; "": a lane as a whole */
     char why[300];
     /* deep; holds says nothing of it */
-    uint64_t logs, logs_of; /* sessions that were read, and to be read */
-    uint64_t changes;       /* entries of sessions that were compared */
-    uint64_t outside;       /* not compared: from before the audit begins, from when the
-                               guard was off, or brought by a migration */
-    uint64_t unread;        /* sessions that do not open */
-    uint64_t without_event; /* changes that no event tells of */
+    uint64_t logs, logs_of;  /* sessions that were read, and to be read */
+    uint64_t changes;        /* entries of sessions that were compared */
+    uint64_t outside;        /* not compared: from before the audit begins, from when the
+                                guard was off, or brought by a migration */
+    uint64_t unread;         /* sessions that do not open */
+    uint64_t without_event;  /* changes that no event tells of */
     uint64_t without_change; /* events whose entry or session is not there, though nothing
                                 says that it was removed */
     size_t lost_count;       /* the first of both */
@@ -163,7 +166,9 @@ typedef struct sessile_audit_verification sessile_audit_verification;
  * once told) vouches for. Everything is read; nothing is changed, and others may write
  * meanwhile.
  *
- * INVALID: root or an anchor is none; NOTFOUND: there is no audit; DENIED.
+ * INVALID: root or an anchor is none; NOTFOUND: there is no audit; DAMAGED: there was
+ * one, as the store says that stays guarded (sessile_guard_options.profile), and all of
+ * it is gone; DENIED.
  */
 SESSILE_API sessile_status sessile_audit_verify_begin(
     sessile_audit_verification **out, sessile_store *store, const char *root,
@@ -179,7 +184,8 @@ sessile_audit_verify_step(sessile_audit_verification *verification,
 SESSILE_API void sessile_audit_verify_free(sessile_audit_verification *verification);
 
 /* The public key that vouches for the audit of this store: no secret, to be kept
- * elsewhere from the beginning. NOTFOUND: there is no audit yet. */
+ * elsewhere from the beginning. NOTFOUND: there is no audit yet. DAMAGED: the audit that
+ * the store was guarded with is gone, even if another one was begun since. */
 SESSILE_API sessile_status sessile_audit_root(sessile_store *store,
                                               char out[SESSILE_AUDIT_KEY],
                                               sessile_error *err);

@@ -117,7 +117,8 @@ typedef struct sessile_retention_options {
      * What no rule says is kept for ever. */
     const sessile_retention_rule *rules;
     size_t count;
-    int dry_run; /* 1: remove nothing */
+    int dry_run;      /* 1: remove nothing */
+    int64_t audit_ms; /* an event of the audit, after it was written; 0: for ever */
 } sessile_retention_options;
 SESSILE_API void sessile_retention_options_init(sessile_retention_options *options);
 
@@ -127,12 +128,21 @@ typedef struct sessile_retained {
     uint64_t entries;         /* of memories, erased */
     uint64_t held;            /* sessions and memories that a hold keeps */
     uint64_t closed;          /* memories that do not open, and were left alone */
+    uint64_t audit_logs;      /* of the audit, removed */
+    uint64_t audit_held;      /* of the audit: old, and kept since a hold is in force */
 } sessile_retained;
 /*
  * Removes what is kept longer than the rules say, as sessile_purge() and
  * sessile_memory_erase() do. Nothing else removes anything by itself: call it from a
- * timer. INVALID: a rule for an agent and a user, or a negative time. Other errors end it
- * where it stands: call it again.
+ * timer.
+ *
+ * The audit loses whole logs, when all of their events are old; the last log of each lane
+ * stays. While any hold is in force none goes: there may be events in it about what is
+ * held. It is verified first, and an event is written for each log that goes.
+ *
+ * INVALID: a rule for an agent and a user, or a negative time. DAMAGED: the audit does
+ * not hold, and nothing of it was removed. Other errors end it where it stands: call it
+ * again.
  */
 SESSILE_API sessile_status
 sessile_purge_retention(sessile_store *store, const sessile_retention_options *options,

@@ -71,7 +71,8 @@ const struct binding_child_class binding_audit_class = {
 #define FILTER(...) BINDING_FIELD(sessile_audit_filter, __VA_ARGS__)
 static const struct binding_field filter_fields[] =
     BINDING_FIELDS(FILTER("since", INTEGER, since_ms), FILTER("until", INTEGER, until_ms),
-                   FILTER("user", SLICE, user), FILTER("operation", SLICE, operation),
+                   FILTER("user", SLICE, user), FILTER("about", SLICE, about),
+                   FILTER("operation", SLICE, operation),
                    FILTER("outcome", SLICE, outcome), FILTER("session", SLICE, session),
                    FILTER("agent", SLICE, agent), FILTER("limit", COUNT, limit),
                    FILTER("names", BOOLEAN, names), FILTER("cursor", SLICE, cursor));
@@ -96,11 +97,11 @@ int binding_store_audit(lua_State *L, struct binding_store *store)
 /* ------------------------------------------------------------------ verifying */
 
 #define LOST(...) BINDING_FIELD(sessile_audit_lost, __VA_ARGS__)
-static const struct binding_row lost_row = BINDING_ROW(
-    sessile_audit_lost, NULL, LOST("is_event", BOOLEAN, is_event),
-    LOST("time", INTEGER, time_ms), LOST("entry", ID, entry), LOST("event", CHARS, event),
-    LOST("session", CHARS, session), LOST("agent", CHARS, agent),
-    LOST("owner", CHARS, owner));
+static const struct binding_row lost_row =
+    BINDING_ROW(sessile_audit_lost, NULL, LOST("is_event", BOOLEAN, is_event),
+                LOST("time", INTEGER, time_ms), LOST("entry", ID, entry),
+                LOST("event", CHARS, event), LOST("session", CHARS, session),
+                LOST("agent", CHARS, agent), LOST("owner", CHARS, owner));
 
 static void push_lost(lua_State *L, const void *row)
 {
@@ -115,13 +116,13 @@ static const struct binding_row report_row = BINDING_ROW(
     REPORT("logs", INTEGER, logs), REPORT("logs_of", INTEGER, logs_of),
     REPORT("changes", INTEGER, changes), REPORT("outside", INTEGER, outside),
     REPORT("unread", INTEGER, unread), REPORT("without_event", INTEGER, without_event),
-    REPORT("without_change", INTEGER, without_change),
-    REPORT("bytes", INTEGER, bytes), REPORT("bytes_of", INTEGER, bytes_of),
-    REPORT("lanes", INTEGER, lanes), REPORT("seals", INTEGER, seals),
-    REPORT("events", INTEGER, events), REPORT("unsealed", INTEGER, unsealed),
-    REPORT("other_lanes", INTEGER, other_lanes), REPORT("cut_lanes", INTEGER, cut_lanes),
-    REPORT("unsealed_since", TIME, unsealed_ms), REPORT("sealed", TIME, sealed_ms),
-    REPORT("where", CHARS, where), REPORT("why", CHARS, why));
+    REPORT("without_change", INTEGER, without_change), REPORT("bytes", INTEGER, bytes),
+    REPORT("bytes_of", INTEGER, bytes_of), REPORT("lanes", INTEGER, lanes),
+    REPORT("seals", INTEGER, seals), REPORT("events", INTEGER, events),
+    REPORT("unsealed", INTEGER, unsealed), REPORT("other_lanes", INTEGER, other_lanes),
+    REPORT("cut_lanes", INTEGER, cut_lanes), REPORT("unsealed_since", TIME, unsealed_ms),
+    REPORT("sealed", TIME, sealed_ms), REPORT("where", CHARS, where),
+    REPORT("why", CHARS, why));
 
 /* step() -> done, report; nil, message, code */
 static int verification_step(lua_State *L, struct binding_child *verification)
@@ -167,9 +168,9 @@ static void read_anchors(lua_State *L, int table, sessile_audit_verify_options *
 }
 
 #define VERIFY(...) BINDING_FIELD(sessile_audit_verify_options, __VA_ARGS__)
-static const struct binding_field verify_fields[] = BINDING_FIELDS(
-    VERIFY("max_age_ms", INTEGER, max_age_ms), VERIFY("copy", BOOLEAN, is_copy),
-    VERIFY("deep", BOOLEAN, deep));
+static const struct binding_field verify_fields[] =
+    BINDING_FIELDS(VERIFY("max_age_ms", INTEGER, max_age_ms),
+                   VERIFY("copy", BOOLEAN, is_copy), VERIFY("deep", BOOLEAN, deep));
 
 /* store:audit_verify(root, {max_age_ms, copy, anchors = {{lane, epoch, hash}, …}, deep,
  * guarded}) -> verification; nil, message, code. It keeps `guarded` alive. */

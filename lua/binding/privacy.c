@@ -102,11 +102,13 @@ static const struct binding_field rule_fields[] = BINDING_FIELDS(
 static const struct binding_row retained_row =
     BINDING_ROW(sessile_retained, NULL, RETAINED("sessions", INTEGER, sessions),
                 RETAINED("bytes", INTEGER, bytes), RETAINED("entries", INTEGER, entries),
-                RETAINED("held", INTEGER, held), RETAINED("closed", INTEGER, closed));
+                RETAINED("held", INTEGER, held), RETAINED("closed", INTEGER, closed),
+                RETAINED("audit_logs", INTEGER, audit_logs),
+                RETAINED("audit_held", INTEGER, audit_held));
 
-/* store:purge_retention({{agent, user, sessions, deleted, memory}, …}, dry_run) ->
- * {sessions, bytes, entries, held, closed}. Times in ms; 0: for ever; absent: as the
- * wider rule says. */
+/* store:purge_retention({{agent, user, sessions, deleted, memory}, …}, dry_run, audit) ->
+ * {sessions, bytes, entries, held, closed, audit_logs, audit_held}. Times in ms; 0: for
+ * ever; absent: as the wider rule says. */
 int binding_store_purge_retention(lua_State *L, struct binding_store *store)
 {
     sessile_retention_options options;
@@ -117,6 +119,7 @@ int binding_store_purge_retention(lua_State *L, struct binding_store *store)
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_retention_options_init(&options);
     options.dry_run = lua_toboolean(L, 3);
+    options.audit_ms = luaL_optinteger(L, 4, 0);
     options.count = (size_t)lua_rawlen(L, 2);
     luaL_checkstack(L, (int)options.count + 8, NULL);
     rules = lua_newuserdatauv(L, (options.count + 1) * sizeof *rules, 0);

@@ -206,8 +206,8 @@ local function time(reader, at, value)
   end
 end
 
--- { sessions = "90d", deleted =, memory =, agents = { NAME = {…} }, users = { NAME = {…} } }: how
--- long each is kept, false: for ever. false: nothing is removed for its age.
+-- { sessions = "90d", deleted =, memory =, audit =, agents = { NAME = {…} }, users = {…} }:
+-- how long each is kept, false: for ever. false: nothing is removed for its age.
 function parts.retention(reader, at, value)
   if value == false then
     return false
@@ -215,14 +215,14 @@ function parts.retention(reader, at, value)
   local function spans(where, given, known)
     local copy = among(reader, where, given, known)
     for name, one in pairs(copy) do
-      if span_keys[name] and one ~= false then
+      if (span_keys[name] or name == "audit") and one ~= false then
         time(reader, where .. "." .. name, one)
       end
     end
     return copy
   end
-  local copy = spans(at, value, { sessions = true, deleted = true, memory = true, agents = true,
-    users = true })
+  local copy = spans(at, value, { sessions = true, deleted = true, memory = true, audit = true,
+    agents = true, users = true })
   for _, kind in ipairs { "agents", "users" } do
     local own = {}
     for name, one in pairs(copy[kind] and expect(reader, "table", at .. "." .. kind, copy[kind])

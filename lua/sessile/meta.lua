@@ -742,6 +742,7 @@ function State:pairs_of(i) end
 ---@field session string?
 ---@field agent string?
 ---@field limit integer?     events at most
+---@field about string?      a user: only what is theirs, whoever did it
 ---@field names boolean?     false: users have pseudonyms alone (default: true)
 ---@field cursor string?     of another reader: goes on behind it
 ---@field follow boolean?    waits for events that are still to come
@@ -1896,14 +1897,16 @@ function Store:release(id, opts) end
 ---@field sessions? number|string|false a session, after its newest entry; nil, false: for ever
 ---@field deleted? number|string|false a session that was deleted softly; nil: "90d"
 ---@field memory? number|string|false an entry of a memory, after it was written; nil: for ever
----@field agents? table<string, table> the same three for an agent: they go before those above
+---@field audit? number|string|false an event of the audit; nil: for ever
+---@field agents? table<string, table> the first three for an agent: they go before those above
 ---@field users? table<string, table> the same for a user: they go before those of agents
 ---@field dry_run? boolean remove nothing
 
 ---Removes what is kept longer than it says. Nothing else removes anything by itself: run it from a
----timer. held: sessions and memories that a hold keeps; closed: memories that do not open.
+---timer. held: sessions and memories that a hold keeps; closed: memories that do not open. The
+---audit loses whole logs (audit_logs), and none while a hold is in force (audit_held).
 ---@param opts sessile.RetentionOptions
----@return table<"sessions"|"bytes"|"entries"|"held"|"closed", integer>? removed
+---@return table<"sessions"|"bytes"|"entries"|"held"|"closed"|"audit_logs"|"audit_held", integer>?
 ---@return string? message
 ---@return string? code
 function Store:purge_retention(opts) end

@@ -86,7 +86,7 @@ local NINETY_DAYS = 90 * 24 * 60 * 60 * 1000
 local spans = options.shape("store:purge_retention: retention",
   { sessions = "span|no", deleted = "span|no", memory = "span|no" })
 local retention_options = options.shape("store:purge_retention", spans,
-  { agents = "table", users = "table", dry_run = "boolean" })
+  { agents = "table", users = "table", audit = "span|no", dry_run = "boolean" })
 
 local function rule_of(opts, agent, user)
   local rule = { agent = agent, user = user }
@@ -98,8 +98,9 @@ end
 
 --- Removes what is kept longer than it says: {sessions =, deleted =, memory =, agents = { NAME =
 --- {…} }, users = { NAME = {…} }}, each a time, or false: for ever. Sessions that were deleted
---- softly go after 90 days unless `deleted` says otherwise. Returns {sessions, bytes, entries,
---- held, closed}; with dry_run = true nothing is removed.
+--- softly go after 90 days unless `deleted` says otherwise. audit = a time: whole logs of the audit
+--- go when all of their events are older, unless a hold is in force. Returns {sessions, bytes,
+--- entries, held, closed, audit_logs, audit_held}; with dry_run = true nothing is removed.
 function methods:purge_retention(given)
   local opts = options.check("store:purge_retention", given, retention_options)
   if opts.deleted == nil then
@@ -115,7 +116,7 @@ function methods:purge_retention(given)
       rules[#rules + 1] = rule
     end
   end
-  return self._core:purge_retention(rules, opts.dry_run)
+  return self._core:purge_retention(rules, opts.dry_run, opts.audit or 0)
 end
 
 -- ---------------------------------------------------------------- export

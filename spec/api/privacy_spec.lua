@@ -236,3 +236,35 @@ describe("the export and the erasure of a user", function()
     expect.refused("EDENIED", ann:export_user("bob", keep))
   end)
 end)
+
+describe("a retention of the audit", function()
+  local audited = require "spec.support.audited"
+
+  temp.each_test()
+
+  it("removes whole logs, and none while a hold is in force", function()
+    local dir, lines = temp.dir(), {}
+    for _ = 1, 30 do
+      lines[#lines + 1] = "append user=ann agent=coder session=bug-42\nseal\n"
+    end
+    local root = audited.write(dir, audited.KEY, table.concat(lines), 2500)
+    local kept <close> = assert(sessile.open(dir, { key = audited.key() }))
+    require("sessile.core").sleep(20)
+    local hold = assert(kept:hold { user = "ann", reason = "a case" })
+    local held = assert(kept:purge_retention { audit = "1ms" })
+    assert.equal(0, held.audit_logs)
+    assert.truthy(held.audit_held > 1)
+    assert(kept:release(hold))
+    local due = assert(kept:purge_retention { audit = "1ms", dry_run = true })
+    assert.equal(held.audit_held, due.audit_logs)
+    assert.equal(0, assert(kept:purge_retention { audit = "90d" }).audit_logs)
+    assert.equal(0, assert(kept:purge_retention { audit = false }).audit_logs)
+    assert.equal(due.audit_logs, assert(kept:purge_retention { audit = "1ms" }).audit_logs)
+    local report = assert(kept:audit_verify { root = root })
+    assert.is_true(report.holds)
+    assert.equal(1, report.cut_lanes)
+    local said_so = 0
+    for _ in assert(kept:audit { operation = "audit_retain" }) do said_so = said_so + 1 end
+    assert.truthy(said_so > 0)
+  end)
+end)

@@ -12,6 +12,7 @@
  *
  *   CRASH_SEED=n   another sample
  */
+#include "audit/retain.h"
 #include "support/audits.h"
 #include "support/check.h"
 #include "support/ground.h"
@@ -27,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PENDING_MOST = 64 };
+enum { PENDING_MOST = 64, SMALL = 2500 /* bytes of a log */ };
 
 static struct {
     uint64_t random, states;
@@ -35,6 +36,7 @@ static struct {
     int samples;
     char root[SEAL_HEX];       /* "": not told yet */
     uint64_t written, durable; /* events that were acknowledged; that are synced */
+    int retains; /* old logs are removed: of the events only the newest stay */
 } all;
 
 static uint64_t chance(void)
@@ -61,9 +63,24 @@ static void verify(store_core *st, const char *root, uint64_t least, uint64_t nu
     expect(audit_verify(st, root, NULL, &v, &err), &err, number, "verify");
     if (!v.holds)
         fail_msg("before change %" PRIu64 ": %s %s", number, v.where, v.why);
-    if (v.events + v.unsealed < least)
+    if (!all.retains && v.events + v.unsealed < least)
         fail_msg("before change %" PRIu64 ": %" PRIu64 " events of %" PRIu64, number,
                  v.events + v.unsealed, least);
+}
+
+/* Every log that may go. */
+static uint64_t retain_all(store_core *st, uint64_t number)
+{
+    audit_options small = {.part_bytes = SMALL};
+    audit_retention o = {.before_ms = INT64_MAX};
+    audit_retained out;
+    audit_log *a;
+    sessile_error err;
+
+    expect(audit_open(&a, st, &small, &err), &err, number, "audit");
+    expect(audit_retain(a, st, &o, &out, &err), &err, number, "retain");
+    expect(audit_close(a, &err), &err, number, "close");
+    return out.removed;
 }
 
 /* fs: what was left. */
@@ -73,6 +90,7 @@ static void look_at(simfs *fs, uint64_t least, uint64_t number)
     sessile_error err;
     char root[SEAL_HEX];
     audit_event e = event_of("after", NULL);
+    audit_options small = {.part_bytes = SMALL}; /* all who write must agree */
     audit_log *a;
 
     all.states++;
@@ -80,7 +98,8 @@ static void look_at(simfs *fs, uint64_t least, uint64_t number)
            "open");
     if (all.root[0])
         verify(store->core, all.root, least, number);
-    expect(audit_open(&a, store->core, NULL, &err), &err, number, "audit");
+    expect(audit_open(&a, store->core, all.retains ? &small : NULL, &err), &err, number,
+           "audit");
     expect(audit_root(a, root, &err), &err, number, "root");
     if (all.root[0])
         assert_string_equal(root, all.root);
@@ -88,6 +107,10 @@ static void look_at(simfs *fs, uint64_t least, uint64_t number)
     expect(audit_seal(a, &err), &err, number, "seal");
     expect(audit_close(a, &err), &err, number, "close");
     verify(store->core, root, least + 1, number);
+    if (all.retains) { /* it is interrupted, and called again */
+        retain_all(store->core, number);
+        verify(store->core, root, 0, number);
+    }
     sessile_store_close(store);
     simfs_free(fs);
 }
@@ -132,7 +155,7 @@ static void seal_it(audit_log *a)
 static void play(int sealed)
 {
     simfs *fs = simfs_new();
-    audit_options small = {.part_bytes = 2500};
+    audit_options small = {.part_bytes = SMALL};
     sessile_store *store;
     sessile_error err;
     audit_log *a, *b;
@@ -177,6 +200,42 @@ static void play(int sealed)
     simfs_free(fs);
 }
 
+/* What the retention leaves is whole at every moment, and what it has removed was said to
+ * be: with the root key alone. */
+static void a_retention_survives_a_cut_at_every_moment(void **state)
+{
+    simfs *fs = simfs_new();
+    audit_options small = {.part_bytes = SMALL};
+    sessile_store *store;
+    sessile_error err;
+    audit_log *a;
+
+    (void)state;
+    all.sealed = 1;
+    all.root[0] = 0;
+    all.retains = 1;
+    all.states = 0;
+    must(ground_store_on(&store, simfs_table(fs), 1, 0, &err), &err);
+    must(audit_open(&a, store->core, &small, &err), &err);
+    must(audit_root(a, all.root, &err), &err);
+    for (int i = 0; i < 9; i++) { /* several logs */
+        say(a, AUDIT_WRITE);
+        seal_it(a);
+    }
+    must(audit_close(a, &err), &err);
+    simfs_settle(fs);
+    simfs_watch(fs, watch, NULL);
+    assert_true(retain_all(store->core, 0) >= 2);
+    simfs_watch(fs, NULL, NULL);
+    verify(store->core, all.root, 0, 0);
+    sessile_store_close(store);
+    simfs_free(fs);
+    all.retains = 0;
+    print_message("# figure: states after a cut of a retention of an audit = %" PRIu64
+                  "\n",
+                  all.states);
+}
+
 static void an_audit_survives_a_cut_at_every_moment(void **state)
 {
     (void)state;
@@ -190,6 +249,7 @@ int main(void)
     const char *seed = getenv("CRASH_SEED"), *soak = getenv("SESSILE_SOAK");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_audit_survives_a_cut_at_every_moment),
+        cmocka_unit_test(a_retention_survives_a_cut_at_every_moment),
     };
 
     all.random = seed ? strtoull(seed, NULL, 10) : 1;

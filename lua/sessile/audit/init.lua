@@ -77,7 +77,7 @@ local reader_meta = object.class { name = "sessile.AuditReader", methods = reade
 reader_meta.__call = next_event
 
 local audit_options = options.shape("store:audit", {
-  since = "moment", ["until"] = "moment", user = "string", operation = "string",
+  since = "moment", ["until"] = "moment", user = "string", about = "string", operation = "string",
   outcome = { "success", "failure", "intent", "unknown" }, session = "string", agent = "string",
   limit = "count", names = "boolean", cursor = "string", follow = "boolean",
   timeout_ms = "timeout", on_damage = "callable",

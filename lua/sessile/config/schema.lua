@@ -181,9 +181,9 @@ schema.keys = {
       .. "also `only_allowed`, and `resolve`: names are resolved, and what is found is judged; "
       .. "`false`: nothing" },
   { name = "guard.retention", kind = "guard", default = "the profile's", own = true,
-    about = "what `purge --old` removes: `{ sessions = \"90d\", memory = \"365d\", deleted = "
-      .. "\"30d\", agents = { coder = { sessions = \"7d\" } }, users = … }`, each after its newest "
-      .. "entry; `false`: for ever" },
+    about = "what `purge --old` removes: `{ sessions = \"90d\", memory = \"365d\", audit = "
+      .. "\"365d\", deleted = \"30d\", agents = { coder = { sessions = "
+      .. "\"7d\" } }, users = … }`, each after its newest entry; `false`: for ever" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

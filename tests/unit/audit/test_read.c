@@ -495,6 +495,18 @@ static audit_log *write_parts(scene *s, int count)
     return a;
 }
 
+static sessile_status retain(audit_log *a, store_core *st, int64_t before_ms,
+                             uint64_t *removed, sessile_error *err)
+{
+    audit_retention o = {.before_ms = before_ms};
+    audit_retained out = {0};
+    sessile_status status = audit_retain(a, st, &o, &out, err);
+
+    assert_int_equal(out.held, 0);
+    *removed = out.removed;
+    return status;
+}
+
 static void old_logs_go_and_the_rest_verifies(void **state)
 {
     scene *s = *state;
@@ -509,14 +521,14 @@ static void old_logs_go_and_the_rest_verifies(void **state)
     size_t count;
     int64_t now;
 
-    must(audit_retain(a, st->core, 1, &removed, &err), &err);
+    must(retain(a, st->core, 1, &removed, &err), &err);
     assert_int_equal(removed, 0);
     must(audit_heads(st->core, s->root, 0, heads, 4, &count, &err), &err);
     assert_int_equal(count, 1);
     o.anchor_count = 1;
     write_one(a, "op4", NULL, AUDIT_SUCCESS); /* begins a part: all before it are older */
     now = st->core->os->now_ms(st->core->os->ud);
-    must(audit_retain(a, st->core, now, &removed, &err), &err);
+    must(retain(a, st->core, now, &removed, &err), &err);
     assert_int_equal(removed, 4);
     must(audit_verify(st->core, s->root, NULL, &report, &err), &err);
     assert_true(report.holds);
@@ -535,7 +547,7 @@ static void old_logs_go_and_the_rest_verifies(void **state)
     a = audit_opened(st->core);
     write_one(a, "op6", "ann", AUDIT_SUCCESS);
     must(audit_seal(a, &err), &err);
-    must(audit_retain(a, st->core, INT64_MAX, &removed, &err), &err);
+    must(retain(a, st->core, INT64_MAX, &removed, &err), &err);
     assert_true(removed > 0);
     audit_closed(a);
     assert_holds(st->core, s->root);
@@ -572,7 +584,7 @@ static void what_is_left_is_verified(void **state)
     char part[LANE_NAME];
     stolen logs;
 
-    must(audit_retain(a, s->store->core, INT64_MAX, &removed, &err), &err);
+    must(retain(a, s->store->core, INT64_MAX, &removed, &err), &err);
     audit_closed(a);
     memset(other.hash, 'a', SEAL_HEX - 1);
     other.epoch = 4;
@@ -602,7 +614,7 @@ static void with_another_lane(scene *s, int parts)
     must(audit_seal(b, &err), &err);
     write_one(a, "more", NULL, AUDIT_SUCCESS);
     must(audit_seal(a, &err), &err);
-    must(audit_retain(a, s->store->core, INT64_MAX, &removed, &err), &err);
+    must(retain(a, s->store->core, INT64_MAX, &removed, &err), &err);
     assert_true(removed >= 2 + (uint64_t)parts);
     must(audit_verify(s->store->core, s->root, NULL, &report, &err), &err);
     if (!report.holds)
@@ -636,8 +648,8 @@ static void what_does_not_verify_is_kept(void **state)
     logs.texts[1][strlen(logs.texts[1]) - 4] ^= 1;
     forge(s->store->core, &logs, 0);
     stolen_free(&logs);
-    assert_refused(audit_retain(a, s->store->core, INT64_MAX, &removed, &err),
-                   SESSILE_DAMAGED, &err, "nothing of it is removed");
+    assert_refused(retain(a, s->store->core, INT64_MAX, &removed, &err), SESSILE_DAMAGED,
+                   &err, "nothing of it is removed");
     assert_int_equal(removed, 0);
     audit_closed(a);
 }

@@ -14,9 +14,13 @@ local terminal = require "sessile.cli.terminal"
 local commands = {}
 
 local TAIL = 10
-local NONE = "An audit begins with the first event, in a store with a guard"
+local STEPS = {
+  ENOTFOUND = "An audit begins with the first event, in a store with a guard",
+  EDAMAGED = "Its logs are in the folder guard.audit: bring back a copy of them. Who removed them?",
+}
 
 local FILTERS = {
+  { "--about USER", "only of what is this user's, whoever did it" },
   { "--since WHEN", "from a date (2026-02-01) or an age (24h, 7d) on" },
   { "--until WHEN", "before that" },
   { "--operation NAME", "only of this operation, as append or erase_user" },
@@ -29,14 +33,14 @@ local FILTERS = {
 local function asked(app, args)
   local since, till = filters.moments(app, args)
   return { since = since, ["until"] = till, user = app.globals.user, agent = app.globals.agent,
-    operation = args.operation, outcome = args.outcome, session = args.session }
+    about = args.about, operation = args.operation, outcome = args.outcome, session = args.session }
 end
 
 local function open(app, filter)
   filter.on_damage = function(message, code)
     app.damaged, app.damage = code, terminal.line(message)
   end
-  return app:keep(app.try_or({ ENOTFOUND = NONE }, app:need_store():audit(filter)))
+  return app:keep(app.try_or(STEPS, app:need_store():audit(filter)))
 end
 
 -- ---------------------------------------------------------------- as a table
@@ -64,20 +68,44 @@ local function outcome(event)
   return terminal.line(said)
 end
 
-local function cells(event)
-  local on = event.session or event.agent or ""
-  return { terminal.exact(event.time), who(event), terminal.line(event.operation or "?"),
-    terminal.line(on .. (event.entry and "@" .. event.entry or "")), outcome(event) }
+-- What it is about: a session, with its entry; a user, as events name owners; what was given or
+-- ended.
+local function object(event)
+  local details = type(event.details) == "table" and event.details or {}
+  local words = { event.session or event.agent }
+  if event.entry then
+    words[1] = (words[1] or "") .. "@" .. event.entry
+  elseif event.owner and not event.session then
+    words[#words + 1] = event.owner:sub(1, 10) .. "…"
+  end
+  words[#words + 1] = details.role
+  words[#words + 1] = details.access_key and "key " .. tostring(details.access_key)
+  words[#words + 1] = details.grant and ("grant %x"):format(details.grant)
+  words[#words + 1] = details.hold and ("hold %x"):format(details.hold)
+  for i, word in ipairs(words) do words[i] = tostring(word) end
+  return table.concat(words, " ")
 end
 
-local function print_rows(app, events)
-  local rows = {}
+local function cells(event)
+  return { terminal.exact(event.time), who(event), terminal.line(event.operation or "?"),
+    terminal.line(object(event)), outcome(event) }
+end
+
+-- ids: with the ids of the events.
+local function print_rows(app, events, ids)
+  local rows, headings = {}, table.move(HEADINGS, 1, #HEADINGS, 1, {})
   for i, event in ipairs(events) do
     rows[i] = cells(event)
     rows[i][2] = terminal.cut(rows[i][2], 24)
-    rows[i][4] = terminal.cut(rows[i][4], 24)
+    rows[i][4] = terminal.cut(rows[i][4], 36)
+    if ids then
+      table.insert(rows[i], 1, event.id)
+    end
   end
-  app:print_table(HEADINGS, rows, { "ON" })
+  if ids then
+    table.insert(headings, 1, "ID")
+  end
+  app:print_table(headings, rows, { "ON" })
 end
 
 -- A row of its own, in columns of fixed widths.
@@ -217,7 +245,7 @@ commands["audit tail"] = {
     { "--format F", "one line for each event, in the format of another program",
       choices = audit.formats },
     { "--cursor FILE", "go on behind the events that FILE says, and note in it where this ended" },
-    FILTERS[1], FILTERS[2], FILTERS[3], FILTERS[4], FILTERS[5],
+    FILTERS[1], FILTERS[2], FILTERS[3], FILTERS[4], FILTERS[5], FILTERS[6],
   },
   about = [[
     Formats: jsonl (events as they are), ecs (Elastic 8), ocsf (1.6), cef, syslog (RFC 5424
@@ -236,8 +264,8 @@ commands["audit tail"] = {
 
 -- Every member of an event, in an order for people.
 local ORDER = { "id", "time", "operation", "outcome", "code", "rule", "name", "user", "actor",
-  "agent", "role", "method", "key", "permission", "session", "entry", "count", "request", "source",
-  "details" }
+  "agent", "role", "method", "key", "permission", "session", "owner", "entry", "count", "request",
+  "source", "details" }
 
 local function show_one(app, event)
   if app.json then
@@ -258,18 +286,20 @@ end
 
 commands["audit show"] = {
   summary = "print the events of the audit, or all of one event",
-  usage = "audit show [EVENT] [--since WHEN] [--user USER] [--operation NAME] [--outcome WHAT]",
+  usage = "audit show [EVENT] [--since WHEN] [--user USER | --about USER] [--operation NAME]",
   examples = [[
     sessile audit show                          everything, oldest first
     sessile audit show --user ann --since 7d    what ann did this week
+    sessile audit show --about ann              what was done to what is ann's
     sessile audit show --session bug-42         who did what to a session
     sessile audit show 00-000/0000002a          one event]],
   arguments = { { "event", "the id of an event", "?" } },
   options = { FILTERS[1], FILTERS[2], FILTERS[3], FILTERS[4], FILTERS[5],
-    { "--limit N", "the first N (0: all)", integer = true }, pager.option },
+    FILTERS[6], { "--limit N", "the first N (0: all)", integer = true }, pager.option },
   about = [[
-    Users have their names as long as they are not forgotten, and then pseudonyms. What is
-    shown was not verified: sessile audit verify]],
+    Users have their names as long as they are not forgotten, and then pseudonyms. Who
+    something belongs to is a hash, o_…, which --about finds by the name. What is shown
+    was not verified: sessile audit verify]],
   run = function(app, args)
     if not args.event then
       app:paged(args)
@@ -295,7 +325,7 @@ commands["audit show"] = {
     if #list == 0 then
       return app:note "There are no such events."
     end
-    print_rows(app, list)
+    print_rows(app, list, true)
   end,
 }
 

@@ -11,7 +11,10 @@ local terminal = require "sessile.cli.terminal"
 
 local commands = {}
 
-local STEPS = { ENOTFOUND = "An audit begins with the first event, in a store with a guard" }
+local STEPS = {
+  ENOTFOUND = "An audit begins with the first event, in a store with a guard",
+  EDAMAGED = "Its logs are in the folder guard.audit: bring back a copy of them. Who removed them?",
+}
 
 -- ---------------------------------------------------------------- keys and anchors
 
@@ -74,6 +77,12 @@ end
 
 -- ---------------------------------------------------------------- verify
 
+-- How a copy is opened: without an audit of its own, so that nothing is written to it.
+local function of_copy(app)
+  local profile = app.try(app:config()):value "guard.profile"
+  return profile and profile ~= "off" and { guard = { profile = profile, audit = false } } or nil
+end
+
 local function ago(app, ms)
   return terminal.ago(ms, app.now())
 end
@@ -110,8 +119,9 @@ local function tell(app, report, from)
   local function line(label, text)
     app:out(("%-12s %s\n"):format(label, text))
   end
-  line("audit", app.paint(report.holds and "chain intact" or "DOES NOT HOLD",
-    report.holds and "green" or "red"))
+  local empty = report.events + report.unsealed == 0
+  line("audit", app.paint(not report.holds and "DOES NOT HOLD" or empty and "has no event"
+    or "chain intact", not report.holds and "red" or empty and "yellow" or "green"))
   if not report.holds then
     if report.where then
       line("first bad", report.where)
@@ -166,16 +176,16 @@ commands["audit verify"] = {
   about = [[
     The key comes from --root, else from $SESSILE_AUDIT_ROOT, else from the store itself,
     which proves less. What is verified is not changed, and others may write meanwhile.
-    With a guard, verifying is an event itself, also in a copy. The exit code is 5 if the
-    audit does not hold; the first event that is wrong is named. What came since the last
-    seal can be changed by anyone who has the keys of the store.
+    With a guard, verifying is an event itself; nothing is written to a --copy. The exit
+    code is 5 if the audit does not hold; the first event that is wrong is named. What
+    came since the last seal can be changed by anyone who has the keys of the store.
 
     --deep reads every session and names entries that no event tells of: somebody wrote
     around the guard, or a process was killed between a change and its event. It also
     names events whose entry or session is gone without a deletion. Memories are not
     compared.]],
   run = function(app, args)
-    local store = app:need_store()
+    local store = app:need_store(nil, args.copy and of_copy(app))
     local root, from = root_of(app, args)
     local anchors = anchors_of(app, args.anchor)
     local show, finish = progress.bar(app, "verifying")
@@ -230,8 +240,8 @@ commands["audit head"] = {
     store and all its keys cannot remove or replace what came before it unseen.]],
   run = function(app, args)
     local root = root_of(app, args)
-    local heads = app.try_or(STEPS, app:need_store():audit_head { root = root,
-      copy = args.copy })
+    local heads = app.try_or(STEPS,
+      app:need_store(nil, args.copy and of_copy(app)):audit_head { root = root, copy = args.copy })
     if app.json then
       return app:print_json(app.array(heads))
     elseif #heads == 0 then

@@ -151,17 +151,22 @@ local function tokens_of(wanted)
     terminal.line(token.keys)) or "none are accepted; access keys are"
 end
 
--- What the store itself says: {root =, state =, why =, step =}. state: "set", or why it lets nobody
--- in: "unset", the configuration sets no guard; "damaged", its control log is; nil: there is no
--- store, or no guard.
+-- What the store itself says: {root =, gone =, state =, why =, step =}. gone: that its audit was
+-- removed. state: "set", or why it lets nobody in: "unset", the configuration sets no guard;
+-- "damaged", its control log is; nil: there is no store, or no guard.
 local function asked(app, wanted)
   if wanted == "off" then -- opening it would switch its guard off
     return {}
   end
   local store, message, code, step, absent, rule = app:store()
   if store then
-    return { root = wanted and wanted.audit and store:audit_root() or nil,
-      state = wanted and "set" or nil }
+    local found = { state = wanted and "set" or nil }
+    if wanted and wanted.audit then
+      local why, kind
+      found.root, why, kind = store:audit_root()
+      found.gone = kind == "EDAMAGED" and why or nil
+    end
+    return found
   elseif absent then
     return {}
   elseif rule ~= "guard" and rule ~= "control" then
@@ -196,6 +201,7 @@ commands["guard status"] = {
       end
       if is_set then
         rows.tokens, rows.audit_root = (wanted.identity or {}).token ~= nil, found.root
+        rows.audit_gone = found.gone ~= nil or nil
       end
       app:print_json(rows)
       return
@@ -218,7 +224,8 @@ commands["guard status"] = {
         or "a store that is not sealed does not open" },
       { "limits", limits_of(wanted) },
       { "audit", audit_of(wanted) },
-      { "root key", found.root or found.why and "not known while the store cannot be used"
+      { "root key", found.root or found.gone and app.paint("GONE", "red") .. ": "
+        .. terminal.line(found.gone) or found.why and "not known while the store cannot be used"
         or "none yet: the audit begins with the first event" },
       { "screens", screens_of(wanted) },
       { "URLs", urls_of(wanted) },

@@ -43,6 +43,11 @@ local function forgotten(app, args)
       terminal.bytes(found.bytes), args.dry_run and ": nothing was changed (--dry-run)" or ""))
 end
 
+local function of_audit(found)
+  return found.audit_logs > 0 and (", %s of the audit"):format(
+    terminal.plural(found.audit_logs, "log")) or ""
+end
+
 -- What is older than the configured retention says.
 local function old(app, args)
   local store = app:need_store()
@@ -51,7 +56,7 @@ local function old(app, args)
   for name, value in pairs(type(guard) == "table" and guard.retention or {}) do
     rules[name] = value
   end
-  for _, name in ipairs { "sessions", "memory" } do
+  for _, name in ipairs { "sessions", "memory", "audit" } do
     rules[name] = args["keep_" .. name] and args["keep_" .. name] .. "ms" or rules[name]
   end
   if next(rules) == nil then
@@ -63,17 +68,20 @@ local function old(app, args)
   end
   rules.dry_run = true
   local found = app.try(store:purge_retention(rules))
-  if found.sessions + found.entries > 0 and not args.dry_run then
-    ask.must(app, args, ("Remove %s and %s of memories permanently"):format(
+  if found.sessions + found.entries + found.audit_logs > 0 and not args.dry_run then
+    ask.must(app, args, ("Remove %s, %s of memories%s permanently"):format(
       terminal.plural(found.sessions, "session"),
-      terminal.plural(found.entries, "entry", "entries")))
+      terminal.plural(found.entries, "entry", "entries"), of_audit(found)))
     rules.dry_run = nil
     found = app.try(store:purge_retention(rules))
   end
   app:result({ sessions = found.sessions, entries = found.entries, bytes = found.bytes,
-    held = found.held, closed = found.closed, dry_run = args.dry_run or false },
-    ("%s, %s of memories%s%s\n"):format(terminal.plural(found.sessions, "session"),
-      terminal.plural(found.entries, "entry", "entries"),
+    held = found.held, closed = found.closed, audit_logs = found.audit_logs,
+    audit_held = found.audit_held, dry_run = args.dry_run or false },
+    ("%s, %s of memories%s%s%s%s\n"):format(terminal.plural(found.sessions, "session"),
+      terminal.plural(found.entries, "entry", "entries"), of_audit(found),
+      found.audit_held > 0 and (", %s of the audit kept while there is a hold"):format(
+        terminal.plural(found.audit_held, "log")) or "",
       found.held > 0 and (", %d kept by a hold"):format(found.held) or "",
       args.dry_run and ": nothing was changed (--dry-run)" or ""))
 end
@@ -81,7 +89,7 @@ end
 return {
   summary = "remove expired sessions, and those deleted softly long ago",
   usage = "purge [--forgotten | --old] [--dry-run] [--retention TIME] [--keep-sessions TIME] "
-    .. "[--keep-memory TIME] [--yes]",
+    .. "[--keep-memory TIME] [--keep-audit TIME] [--yes]",
   examples = [[
     sessile purge --dry-run             show what would be removed
     sessile purge --retention 7d --yes  remove deleted sessions after a week
@@ -97,6 +105,7 @@ return {
     { "--keep-sessions TIME", "with --old: how long after its newest entry a session is kept",
       time = true },
     { "--keep-memory TIME", "with --old: how long an entry of a memory is kept", time = true },
+    { "--keep-audit TIME", "with --old: how long an event of the audit is kept", time = true },
     ask.option,
   },
   run = function(app, args)
