@@ -75,7 +75,15 @@ describe("the commands of privacy", function()
     end
     local root = cli.done "audit root":match "%x+"
     local file = home .. "/receipt.json"
+    cli.done "user erase ann --dry-run"
     local out = cli.done("user erase ann --yes --receipt " .. file)
+    local told = {}
+    for _, event in ipairs(cli.json "audit show --operation erase") do
+      if event.outcome == "success" then
+        told[#told + 1] = { event.details.dry_run, event.details.sessions }
+      end
+    end
+    assert.same({ { 1, 1 }, { nil, 1 } }, told) -- no event takes a rehearsal for the erasure
     has(out, "1 consent, 1 grant, 1 access key, 0 locks")
     has(out, "in the receipt, of event")
     assert.equal(7, as "list")

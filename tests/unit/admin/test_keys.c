@@ -570,7 +570,7 @@ static void nothing_shows_on_disk_after_rotate_reseal_and_forget(void **state)
     sessile_store_close(st);
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
         assert_int_equal(keyed_files_with(root, secrets[i]), 0);
-    /* it looks: the logs of sessions, and the control log, which says who was forgotten */
+    /* it looks: one more is the control log, which says that a user was forgotten */
     assert_int_equal(keyed_files_with(root, "\"sessile\":1"), keyed_count + 1);
 }
 

@@ -3,6 +3,8 @@
  * whatever is left out of it or put into it, it never leads there for something else.
  */
 #include "support/audits.h"
+#include "base/text.h"
+#include "codec/json.h"
 #include "support/check.h"
 #include "support/sessions.h"
 
@@ -163,6 +165,55 @@ static void a_chain_with_a_gap_proves_nothing(void **state)
     assert_proves_nothing("chain");
 }
 
+/* An attacker's key in the place of the one that the first seal names, and with it an
+ * event that never was: all that fails is the signature of the first seal. */
+static void what_the_root_key_did_not_sign_proves_nothing(void **state)
+{
+    static const unsigned char seed[SIGN_SEED] = {1};
+    static const char lie[] =
+        "{\"id\":\"00000003\",\"parent_id\":\"00000000\",\"timestamp\":"
+        "\"2026-01-02T03:04:05.678Z\",\"type\":\"event\",\"source\":\"host\","
+        "\"data\":{\"operation\":\"erase\"}}";
+    store_core *st = core_of(state);
+    char ids[PARTS][AUDIT_ID], hex[SEAL_HEX];
+    unsigned char key[SIGN_PUBLIC];
+    sessile_error err;
+    size_t at = 0;
+    seal_chain c;
+    stolen s;
+    buf own;
+
+    fill_parts(st, ids);
+    steal(st, "00-000", &s);
+    while (!strstr(s.texts[at], "\"type\":\"seal\""))
+        at++;
+    sign_public(seed, key);
+    hex_encode(hex, key, sizeof key);
+    for (int changed = 0; changed < 2; changed++) {
+        if (changed)
+            memcpy(strstr(s.texts[at], "\"next\":\"") + 8, hex, 64);
+        seal_chain_init(&c, 0, &allocator_default);
+        c.epoch = 1;
+        c.first = 3;
+        hash256(c.before, s.texts[at], strlen(s.texts[at]), NULL, 0);
+        must(seal_chain_add(&c, lie, sizeof lie - 1, &err), &err);
+        buf_init(&own, &allocator_default);
+        seal_put(&own, &c, 4, 1000, seed, key);
+        buf_clear(&proof);
+        buf_puts(&proof, "{\"event\":");
+        json_put_cstring(&proof, lie);
+        buf_puts(&proof, ",\"seal\":");
+        json_put_string(&proof, own.data, own.size);
+        buf_printf(&proof, ",\"hashes\":[],\"key\":\"%s\",\"chain\":[", root);
+        json_put_cstring(&proof, s.texts[at]);
+        buf_puts(&proof, "]}");
+        assert_proves_nothing(changed ? "chain" : "signed");
+        buf_deinit(&own);
+        seal_chain_deinit(&c);
+    }
+    stolen_free(&s);
+}
+
 /* What the retention removed does not come back: the proof says less, and says so. */
 static void without_its_beginning_a_chain_leads_to_another_key(void **state)
 {
@@ -267,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_log_of_a_lane_leads_to_the_root_key),
         TEST(a_chain_with_a_gap_proves_nothing),
+        TEST(what_the_root_key_did_not_sign_proves_nothing),
         TEST(without_its_beginning_a_chain_leads_to_another_key),
         TEST(another_lane_leads_to_the_root_key),
         TEST(the_proof_of_another_lane_vouches_for_none),
