@@ -26,6 +26,18 @@ describe("a command on a store with a guard", function()
     done "delete a --yes"
   end)
 
+  it("copies a session into another store, which has the guard as well", function()
+    guarded '"strict"'
+    done "new --id a"
+    done("append a -", "hello")
+    for i = 1, 2 do -- into a store that is made, and into one that stays guarded
+      done(("copy a %s/other --id b%d"):format(cli.home(), i))
+    end
+    has(done(("show b2 --store %s/other"):format(cli.home())), "hello")
+    cli.configure "return {}"
+    fails(7, ("list --store %s/other"):format(cli.home()), "this store is guarded (strict)")
+  end)
+
   it("does the same for the sessions of users", function()
     guarded()
     done "new --id a --user ann"

@@ -33,6 +33,8 @@ return {
     local there = {
       store = args.to, key_file = args.to_key_file, plain = args.to_plain,
       timeout = app.globals.timeout, network = app.globals.network,
+      token_file = app.globals.token_file, -- the same guard, and who they are there
+      configured = { guard = app.try(app:config()).guard },
     }
     local store = app:keep(app.try(stores.open(there, true, {
       on_policy_error = function() end, -- app:store() has warned of it
