@@ -43,7 +43,7 @@ static sessile_status stays_guarded(store_core *st, keyring *keys, int *out,
     st->keys = own ? own : keys;
     status = control_open(&c, st, err);
     if (!status)
-        status = access_guarded(c, out, NULL, err);
+        status = access_guarded(c, out, NULL, NULL, err);
     control_close(c);
     st->keys = own;
     return status;
