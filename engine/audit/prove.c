@@ -23,7 +23,7 @@
 #include "session/handle.h"
 #include "session/header.h"
 
-/* Seals before that of the event: about 650 bytes each. */
+/* Seals before that of the event: about 600 bytes each. */
 enum { CHAIN_MOST = 10000 };
 
 /* ------------------------------------------------------------------ making */

@@ -199,7 +199,7 @@ SESSILE_API sessile_status sessile_audit_head(sessile_store *store, const char *
 SESSILE_API sessile_status sessile_audit_seal(sessile_store *store, sessile_error *err);
 /*
  * A proof that an event is in the audit, which shows nothing of others: JSON on one line,
- * to be freed. It has the seals that lead from the root key to the event, about 650 bytes
+ * to be freed. It has the seals that lead from the root key to the event, about 600 bytes
  * each. Where there are more than 10000, or the retention has removed the first ones, it
  * begins later, and leads from another key.
  *

@@ -86,10 +86,54 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
+/* A proof of the second epoch: with a chain, and as a receipt and as that of a lane. */
+static void give_chained(fuzz_take take, void *arg, const char *event, const buf *link)
+{
+    static const unsigned char seed[SIGN_SEED] = {1}, second[SIGN_SEED] = {2};
+    unsigned char key[SIGN_PUBLIC];
+    char hex[SEAL_HEX];
+    seal_chain chain;
+    buf text, proof, all;
+
+    sign_public(second, key);
+    seal_chain_init(&chain, 0, &allocator_default);
+    buf_init(&text, &allocator_default);
+    buf_init(&proof, &allocator_default);
+    buf_init(&all, &allocator_default);
+    chain.epoch = 1;
+    hash256(chain.before, link->data, link->size, NULL, 0);
+    FUZZ_CHECK(!seal_chain_add(&chain, event, strlen(event), NULL));
+    seal_put(&text, &chain, 1, 1000, second, key);
+    sign_public(seed, key);
+    hex_encode(hex, key, sizeof key);
+    buf_puts(&proof, "{\"event\":");
+    json_put_cstring(&proof, event);
+    buf_puts(&proof, ",\"seal\":");
+    json_put_string(&proof, text.data, text.size);
+    buf_printf(&proof, ",\"hashes\":[],\"key\":\"%s\",\"chain\":[", hex);
+    json_put_string(&proof, link->data, link->size);
+    buf_puts(&proof, "]");
+    buf_printf(&all, "%.*s}", (int)proof.size, proof.data);
+    FUZZ_CHECK(
+        !audit_check_proof(all.data, all.size, hex, NULL, &allocator_default, NULL));
+    fuzz_give(take, arg, 'p', all.data, all.size);
+    buf_printf(&proof, ",\"lane\":%.*s}", (int)all.size, all.data);
+    fuzz_give(take, arg, 'p', proof.data, proof.size);
+    buf_clear(&proof);
+    buf_printf(&proof, "{\"sessile_erasure\":1,\"sessions\":1,\"proof\":%.*s}",
+               (int)all.size, all.data);
+    fuzz_give(take, arg, 'p', proof.data, proof.size);
+    buf_deinit(&text);
+    buf_deinit(&proof);
+    buf_deinit(&all);
+    seal_chain_deinit(&chain);
+}
+
 /* A seal and a proof by a seed that is known. */
 void fuzz_seeds(fuzz_take take, void *arg)
 {
-    static const unsigned char seed[SIGN_SEED] = {1}, next[SIGN_PUBLIC] = {2};
+    static const unsigned char seed[SIGN_SEED] = {1}, second[SIGN_SEED] = {2};
+    unsigned char next[SIGN_PUBLIC];
     static const char event[] =
         "{\"id\":\"00000000\",\"parent_id\":\"00000000\",\"timestamp\":"
         "\"2026-01-02T03:04:05.678Z\",\"type\":\"event\","
@@ -103,7 +147,9 @@ void fuzz_seeds(fuzz_take take, void *arg)
     buf_init(&text, &allocator_default);
     buf_init(&all, &allocator_default);
     FUZZ_CHECK(!seal_chain_add(&chain, event, sizeof event - 1, NULL));
+    sign_public(second, next);
     seal_put(&text, &chain, 1, 1000, seed, next);
+    give_chained(take, arg, event, &text);
     buf_printf(&all, "%s\n%s", event, text.data);
     fuzz_give(take, arg, 'l', all.data, all.size);
     sign_public(seed, key);
