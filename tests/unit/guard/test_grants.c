@@ -16,8 +16,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/os.h"
 #include "guard/guard.h"
 #include "support/check.h"
+#include "support/sessions.h"
 
 #include <cmocka.h>
 
@@ -117,6 +119,71 @@ static void a_grant_ends_with_its_session(void **state)
     sessile_session_close(s, NULL);
     sessile_store_close(ann);
     sessile_store_close(bob);
+}
+
+static os_table hooked;
+static int left; /* files that are opened before it happens; 0: it does not */
+static views *hooked_views;
+
+static void make_again(views *v, const char *content)
+{
+    sessile_session_options o = session_of(NULL, "ann", "bug");
+    sessile_session *s;
+
+    must(sessile_create(&s, v->store, &o, &v->err), &v->err);
+    say(s, "user", content);
+    sessile_session_close(s, NULL);
+}
+
+static int open_at(void *ud, int dir, const char *path, int flags)
+{
+    if (left && --left == 0) {
+        remove_session(hooked_views, "ann", "bug");
+        make_again(hooked_views, "of the second session");
+    }
+    return os_posix.open_at(ud, dir, path, flags);
+}
+
+/* Whatever is read when the session is made again amid bob's call, it is of the one that
+ * was shared. */
+static void a_session_that_is_made_again_meanwhile_is_not_read(void **state)
+{
+    enum { FILES = 12 };
+    views v;
+    int refused = 0;
+
+    (void)state;
+    hooked = os_posix;
+    hooked.open_at = open_at;
+    os_current = &hooked;
+    views_open(&v, NULL);
+    hooked_views = &v;
+    sessile_store *bob = view_of(&v, "bob", NULL);
+    for (int i = 1; i <= FILES; i++) {
+        sessile_grant_options o = grant_of("bob", "viewer", "bug");
+        sessile_message *rows = NULL;
+        sessile_session *s;
+        sessile_error err;
+        size_t count = 0;
+        o.owner = sessile_text("ann");
+        make_again(&v, "of the first session");
+        view_grants(&v, v.store, &o);
+        sessile_session_options bug = session_of(NULL, "ann", "bug");
+        left = i;
+        sessile_status status = sessile_resume(&s, bob, &bug, &err);
+        left = 0;
+        refused += status == SESSILE_DENIED;
+        if (!status && !sessile_messages(s, NULL, &rows, &count, &err))
+            for (size_t k = 0; k < count; k++)
+                assert_null(strstr(rows[k].json.data, "second"));
+        sessile_free(rows);
+        sessile_session_close(s, NULL);
+        remove_session(&v, "ann", "bug");
+    }
+    assert_true(refused > 0);
+    sessile_store_close(bob);
+    views_close(&v);
+    os_current = &os_posix;
 }
 
 static void a_grant_stays_on_a_session_that_is_sealed_again(void **state)
@@ -301,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_session_that_is_not_there_is_not_shared),
         CASE(a_grant_ends_with_its_session),
+        cmocka_unit_test(a_session_that_is_made_again_meanwhile_is_not_read),
         CASE(a_grant_stays_on_a_session_that_is_sealed_again),
         CASE(a_grant_on_ones_own_session_gives_what_it_says),
         CASE(a_narrowed_view_sees_and_ends_those_of_its_part),
