@@ -326,10 +326,10 @@ static sessile_status decide(migration_core *m, sides *s, sessile_error *err)
                     "since: make a new copy");
     if (!m->state.as_it_stands) {
         status = m->parts != SESSILE_MIGRATE_LOGS + SESSILE_MIGRATE_KEYRING +
-                               SESSILE_MIGRATE_USERS
-                   ? fail(err, SESSILE_INVALID,
-                          "a store that is sealed again is copied as a whole")
-                   : open_to(m, s, err);
+                                 SESSILE_MIGRATE_USERS
+                     ? fail(err, SESSILE_INVALID,
+                            "a store that is sealed again is copied as a whole")
+                     : open_to(m, s, err);
         return status || !s->to_logs ? status : migrate_check_guarded(m, 0, err);
     }
     m->state.unopened = !m->from->keys;

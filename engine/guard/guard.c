@@ -97,8 +97,9 @@ static sessile_status open_audit(guard *g, const sessile_audit_options *options,
     if (!options->on)
         return SESSILE_OK;
     if (options->store && options->store->who && options->store->who->guard->is_waiting)
-        return fail(err, SESSILE_DENIED,
-                    "the store that is to keep the audit stays guarded: set its guard first");
+        return fail(
+            err, SESSILE_DENIED,
+            "the store that is to keep the audit stays guarded: set its guard first");
     if (of->over_records || !(of->backend.table->capabilities & SESSILE_BACKEND_SEALS))
         return fail(err, SESSILE_UNSUPPORTED,
                     "a ram: store, and one over records, cannot keep an audit: give the "

@@ -800,9 +800,10 @@ typedef struct sessile_migration sessile_migration;
 /* Begins a migration. Free *out with sessile_migrate_free(). Errors: NOTFOUND (`from` is
  * not a store), INVALID (source and target are the same; one is sealed and the other
  * plain, and `change` is not set), EXISTS (`to` has sessions: see into, fresh and whole),
- * SEALED (a key that is needed is missing or wrong), and those of sessile_open(). DENIED: a
- * store that is given open may not be moved (move_store), or `to` is given by its address
- * and stays guarded (sessile_guard.h), unless this goes on with a copy of `from`. */
+ * SEALED (a key that is needed is missing or wrong), and those of sessile_open(). DENIED:
+ * a store that is given open may not be moved (move_store), or `to` is given by its
+ * address and stays guarded (sessile_guard.h), unless this goes on with a copy of `from`.
+ */
 SESSILE_API sessile_status sessile_migrate_begin(sessile_migration **out,
                                                  const sessile_place *from,
                                                  const sessile_place *to,
