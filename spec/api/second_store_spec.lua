@@ -160,7 +160,7 @@ describe("a second store on the command line", function()
     local as = token "editor"
     expect.has(cli.fails(7, ("migrate %s %s/copy"):format(store, home) .. as), "move_store")
     expect.has(cli.fails(7, ("backup %s/other"):format(home) .. as), "move_store")
-    expect.has(cli.fails(7, ("backup restore %s/file --into"):format(home) .. as), "move_store")
+    expect.has(cli.fails(7, ("backup restore %s/file --into"):format(home) .. as), "scope all")
     assert.is_false(cli.exists(home .. "/copy"))
     assert.is_false(cli.exists(home .. "/other"))
     cli.done(("migrate %s %s/copy"):format(store, home))

@@ -33,7 +33,8 @@ local function is_test(name)
   local folder, rest = name:match "^(%w+)/(.+)$"
   return folder == "spec" and exists(name .. "_spec.lua")
     or folder == "fuzz" and exists(("tests/fuzz/fuzz_%s.c"):format(rest))
-    or exists(("tests/%s.c"):format(name)) or exists("tests/" .. rest)
+    or exists(("tests/%s.c"):format(name)) or exists(("tests/%s.sh"):format(name))
+    or exists("tests/" .. rest)
 end
 
 -- The items of the lists in a page, each as one text.
