@@ -20,6 +20,7 @@
 
 #include "audit/read.h"
 #include "audit/retain.h"
+#include "sessile_privacy.h"
 
 typedef struct scene {
     char *folder, path[600];
@@ -507,6 +508,36 @@ static sessile_status retain(audit_log *a, store_core *st, int64_t before_ms,
     return status;
 }
 
+static void a_hold_keeps_every_log(void **state)
+{
+    scene *s = *state;
+    audit_log *a = write_parts(s, 4);
+    store_core *st = s->store->core;
+    audit_retention o = {.before_ms = INT64_MAX};
+    audit_retained held, out;
+    sessile_hold_options hold;
+    sessile_error err;
+    sessile_id id;
+
+    sessile_hold_options_init(&hold);
+    hold.user = sessile_text("somebody else");
+    hold.reason = sessile_text("a case");
+    must(sessile_hold(s->store, &hold, &id, &err), &err);
+    must(audit_retain(a, st, &o, &held, &err), &err);
+    assert_int_equal(held.removed, 0);
+    assert_true(held.held >= 2);
+    must(sessile_hold_release(s->store, id, sessile_text("me"), &err), &err);
+    o.dry_run = 1;
+    must(audit_retain(a, st, &o, &out, &err), &err);
+    assert_int_equal(out.removed, held.held);
+    assert_int_equal(out.held, 0);
+    o.dry_run = 0;
+    must(audit_retain(a, st, &o, &out, &err), &err);
+    assert_int_equal(out.removed, held.held); /* the dry run has removed nothing */
+    audit_closed(a);
+    assert_holds(st, s->root);
+}
+
 static void old_logs_go_and_the_rest_verifies(void **state)
 {
     scene *s = *state;
@@ -670,6 +701,7 @@ int main(void)
         IN_SCENE(damage_is_told_and_passed_over),
         IN_SCENE(only_who_may_read_it_does),
         IN_SCENE(old_logs_go_and_the_rest_verifies),
+        IN_SCENE(a_hold_keeps_every_log),
         IN_SCENE(a_cut_that_nobody_announced_is_found_out),
         IN_SCENE(what_is_left_is_verified),
         IN_SCENE(other_lanes_stay_vouched_for),
