@@ -137,16 +137,13 @@ describe("a grant", function()
     fails(3, "access revoke " .. id, "sessile access list")
   end)
 
-  it("says when it is on a session that is not there, or somebody else's", function()
-    local function told(words)
-      return select(2, done("access grant bob viewer --on " .. words))
-    end
-    assert.equal("", told "a --user ann")
-    has(told "a", "The session a is of ann: say so with --user")
-    has(told "nosuch --user ann", "There is no such session now")
-    local key = new_key "ann --role editor"
-    local _, err = as(key, "access grant bob viewer --on a")
-    assert.equal("", err)
+  it("says whose a session is that was to be shared, or that there is none", function()
+    local words = "access grant bob viewer --on "
+    fails(3, words .. "a", "The session a is of ann: say so with --user")
+    fails(3, words .. "nosuch --user ann", "--user and --agent", "sessile list")
+    assert.equal("", (select(2, done(words .. "a --user ann"))))
+    local _, err, code = as(new_key "ann --role editor", words .. "a")
+    assert.same({ "", 0 }, { err, code })
   end)
 end)
 

@@ -138,9 +138,10 @@ describe("what a rule refuses", function()
   end)
 
   it("is no matter of file modes when a plain store does not open", function()
-    done "new --plain --store plain"
+    done("new --plain --store " .. cli.home() .. "/plain")
     guarded '"strict"'
-    local said = fails(7, "list --plain --store plain", "not sealed", "plain = true")
+    local said = fails(7, ("list --plain --store %s/plain"):format(cli.home()), "not sealed",
+      "plain = true")
     has_not(said, "the owner and the mode")
   end)
 end)

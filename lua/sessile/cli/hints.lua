@@ -89,7 +89,9 @@ function hints.fill(text, globals)
       return nil -- a word of the sentence
     end
     local store = globals and registry.opens_store(command)
-      and store_options(globals, host ~= "") or ""
+      and store_options(globals, host ~= "")
+      or command == "config" and after == " show" and globals and globals.config
+      and " --config " .. hints.quoted(globals.config) or ""
     if registry.is_pair(command .. after) then
       command, after = command .. after, "" -- a name of two words
     end

@@ -96,7 +96,7 @@ local ABSENT = {
 
 -- Commands that open no store: hints show them without --store.
 local NO_STORE = {
-  "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
+  "demo", "run", "version", "help", "completions", "man", "policy", "config", "tokens",
   "migrate", "screen", "url",
 }
 

@@ -44,23 +44,15 @@ end
 
 -- ---------------------------------------------------------------- grants
 
--- Says that a session that was shared is not there, or is somebody else's: a grant on a name that
--- was mistyped gives nothing, and nothing else tells.
-local function tell_absent(app, store, args)
-  local whose, is_there = nil, false
-  for _, row in ipairs(app:list(store, { prefix = args.on }) or {}) do
-    if row.id == args.on then
-      local user = row.user ~= "" and row.user or nil
-      is_there = is_there or app.globals.method ~= "os" or user == app.globals.user
-      whose = whose or user
+-- The next step when there is no session to share: whose the one of that id is, if there is one.
+local function whose(app, store, id)
+  for _, row in ipairs(app:list(store, { prefix = id }) or {}) do
+    if row.id == id and row.user ~= "" and row.user ~= app.globals.user then
+      return ("The session %s is of %s: say so with --user"):format(hints.shown(id),
+        hints.shown(row.user))
     end
   end
-  if not is_there then
-    app:note(whose and ("The session %s is of %s: say so with --user, and end this grant with "
-      .. "`sessile access revoke`."):format(hints.shown(args.on), hints.shown(whose))
-      or ("There is no such session now; the grant is for when there is. --user and --agent say "
-        .. "whose it is."))
-  end
+  return "Whose it is is said by --user and --agent: sessile list"
 end
 
 commands["access grant"] = {
@@ -86,16 +78,17 @@ commands["access grant"] = {
         "For some agents: --only coder."
     end
     local store = commands.store(app, true)
-    local id = commands.try_role(app, store:grant {
+    local id, message, code, retry_ms, rule = store:grant {
       user = not args.group and args.who or nil, holders = args.group and args.who or nil,
       role = args.role, agents = #args.only > 0 and args.only or nil, session = args.on,
       agent = args.on and app.globals.agent, owner = args.on and app.globals.user,
       ["until"] = commands.ends(app, args["for"]),
-    })
-    app:result({ id = id }, id .. "\n")
-    if args.on then
-      tell_absent(app, store, args)
+    }
+    if code == "ENOTFOUND" and args.on then
+      return nil, message, code, whose(app, store, args.on)
     end
+    commands.try_role(app, id, message, code, retry_ms, rule)
+    app:result({ id = id }, id .. "\n")
   end,
 }
 
