@@ -57,6 +57,8 @@ sessile_status migrate_check_guarded(migration_core *m, int same_keyring,
 
     if (m->to_lent) /* the door has asked */
         return SESSILE_OK;
+    if (same_keyring && !(m->parts & SESSILE_MIGRATE_LOGS)) /* secrets that it had */
+        return SESSILE_OK;
     status = stays_guarded(m->to, same_keyring ? m->from->keys : NULL, &to, err);
     if (!status && to && (same_keyring || m->from_lent))
         status = has_control(&m->from->backend, &from, err); /* goes on with its copy */
