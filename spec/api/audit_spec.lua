@@ -1,4 +1,5 @@
 -- The audit of a store in Lua: its events, whether it is what was written, proofs.
+-- Own guard: it sets them.
 
 local audited = require "spec.support.audited"
 local expect = require "spec.support.expect"

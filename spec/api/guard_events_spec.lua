@@ -1,5 +1,6 @@
 -- The audit of a guard in Lua: where it is kept, and what it takes.
 -- Files only: a ram: store has no audit of its own, and the others are tested in C.
+-- Own guard: it sets them.
 
 local expect = require "spec.support.expect"
 local sessile = require "sessile"

@@ -1,5 +1,6 @@
 -- What a guard counts: rates of rules, and what a caller is told.
 -- Files only: the clock and the other places that count are tested in C.
+-- Own guard: it sets them.
 
 local expect = require "spec.support.expect"
 local sessile = require "sessile"

@@ -1,4 +1,5 @@
 -- Whole stores copied into others: unchanged, resealed, interrupted, while others write.
+-- Own guard: logs are counted, of which a guard has two more.
 
 local cli = require "spec.support.cli"
 local kinds = require "spec.support.kinds"

@@ -1,4 +1,5 @@
 -- A session whose name in the store is damaged: it is listed, checked, copied and mended.
+-- Own guard: logs are counted, of which a guard has two more.
 
 local kinds = require "spec.support.kinds"
 local postgres = require "spec.support.postgres"

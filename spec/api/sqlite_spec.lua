@@ -2,6 +2,7 @@
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
+local guarded = require "spec.support.guarded"
 local output = require("spec.support.shell").output
 local sessile = require "sessile"
 local has = expect.has
@@ -58,6 +59,7 @@ describe("the command line over sqlite:", function()
   end)
 
   it("knows ~, and makes no folder of that name", function()
+    guarded.unguarded_only "a script opens the store by itself"
     done "new --id at-home --store 'sqlite:~/in/at.db'"
     has(done("list --store sqlite:" .. home .. "/in/at.db"), "at-home")
     local text = "local s = require 'sessile'; local t = assert(s.open 'sqlite:~/in/at.db'); "
@@ -123,6 +125,7 @@ end)
 
 describe("the query of store/sqlite/README.md", function()
   it("gives what was said in a plain store", function()
+    guarded.unguarded_only "the query finds the logs of a guard as well"
     if not os.execute "command -v sqlite3 >/dev/null" then
       pending "sqlite3 is not installed"
       return

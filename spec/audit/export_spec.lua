@@ -1,4 +1,5 @@
 -- Events in the formats of other programs, against what those say of them.
+-- Own guard: it sets them.
 
 local audited = require "spec.support.audited"
 local expect = require "spec.support.expect"

@@ -1,4 +1,5 @@
 -- sessile audit, as somebody types it.
+-- Own guard: it sets them.
 
 local audited = require "spec.support.audited"
 local cli = require "spec.support.cli"

@@ -3,6 +3,7 @@
 -- Each attack of spec/support/memory_attacks.lua is played under each chain: its sessions are
 -- remembered, and in a later session the same user asks what the order would match best. What waits
 -- for a person is approved then, and recalled again: it is one line of the block, and its entry.
+-- Own guard: its screens refuse what the laws are to stand against.
 
 local attacks = require "spec.support.memory_attacks"
 local conversations = require "spec.support.memory_conversations"
