@@ -1,4 +1,5 @@
 -- sessile backup and backup restore: a store in one file, made while others write, and put back.
+-- Own guard: logs are counted, of which a guard has two more; writers open the store by themselves.
 
 local cli = require "spec.support.cli"
 local lists = require "spec.support.lists"

@@ -1,4 +1,5 @@
 -- sessile memory review, on a terminal of 80 columns and in a pipe; why, of a message that quotes.
+-- Own guard: its screens refuse what is to be reviewed.
 
 local cli = require "spec.support.cli"
 local terminal = require "spec.support.terminal"
