@@ -356,6 +356,7 @@ sessile_status migrate_open(migration_core *m, const sessile_place *from,
                             store_core *from_open, const sessile_place *to,
                             store_core *to_open, sessile_error *err)
 {
+    const char *to_url = to->url || !to_open ? to->url : to_open->url;
     sides s = {.from = from, .to = to};
     int taken = 0; /* the backend of `to` */
     char *url = NULL;
@@ -363,7 +364,7 @@ sessile_status migrate_open(migration_core *m, const sessile_place *from,
         open_place(&m->from, &m->from_lent, from, from_open, NULL, err);
 
     if (!status &&
-        ((from->url && to->url && same_place(m->from->os, from->url, to->url)) ||
+        ((m->from->url && to_url && same_place(m->from->os, m->from->url, to_url)) ||
          (from_open && from_open == to_open)))
         status = fail(err, SESSILE_INVALID, "both names lead to the same store");
     if (!status)

@@ -137,6 +137,8 @@ sessile_status erasure_read(erasure_record *out, store_core *st, sessile_slice u
 
 void erasure_deinit(erasure_record *r)
 {
+    if (!r->store) /* it was not read */
+        return;
     mem_free(&r->store->alloc, r->logs, r->capacity * sizeof *r->logs);
 }
 

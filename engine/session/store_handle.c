@@ -117,6 +117,8 @@ static sessile_status open_store(store_core **out, origin *from,
     }
     s->agent =
         dup_text(&s->alloc, options->agent && *options->agent ? options->agent : "main");
+    if (from->url)
+        s->url = dup_text(&s->alloc, from->url);
     if (options->policy_path)
         s->policy_path = dup_text(&s->alloc, options->policy_path);
     if (options->model && *options->model)
@@ -137,7 +139,7 @@ static sessile_status open_store(store_core **out, origin *from,
     s->policies =
         (sessile_config){.policy = s->config.policy, .fallback = s->config.fallback};
     s->config.policy = s->config.fallback = NULL;
-    if (!s->agent || !s->worker || !s->counters ||
+    if (!s->agent || !s->worker || !s->counters || (from->url && !s->url) ||
         (options->policy_path && !s->policy_path) ||
         (options->model && *options->model && !s->model)) {
         status = fail_nomem(err);
@@ -243,6 +245,9 @@ void store_handle_close(store_core *s)
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);
+    if (s->url)
+        wipe(s->url, strlen(s->url));
+    free_text(&a, s->url);
     free_text(&a, s->agent);
     free_text(&a, s->policy_path);
     free_text(&a, s->model);

@@ -29,6 +29,7 @@ struct store_core {
     const os_table *os;
     store backend;
     keyring *keys;
+    char *url;         /* where it was opened, with its password; NULL: at no URL */
     char *agent;       /* default agent, NUL-terminated */
     char *policy_path; /* or NULL */
     char *model;       /* of every session, or NULL */

@@ -2,7 +2,6 @@
 -- the memory, all of it and once, and counts as heard; or none of it is, and it is heard later.
 --
 -- 30 kills; with SESSILE_SOAK=1, 600. The seed is printed by a failure; SEED=… takes its place.
--- Own guard: the process that is killed opens the store by itself.
 
 local sessile = require "sessile"
 local shell = require "spec.support.shell"

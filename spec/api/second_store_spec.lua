@@ -57,6 +57,17 @@ describe("a second store", function()
     return list
   end
 
+  it("is no copy of one that is open, under whatever name", function()
+    local store = filled("a")
+    local again = open "a"
+    for _, pair in ipairs { { store, place "a" }, { place "a", store }, { store, place "a/." },
+      { store, again } } do
+      local _, message, code = sessile.migrate(pair[1], pair[2])
+      assert.equal("EINVALID", code, message)
+      expect.has(message, "the same store")
+    end
+  end)
+
   it("gets nothing of a guarded one from somebody without move_store", function()
     local store = filled("a", "standard")
     for _, role in ipairs { "viewer", "editor", "auditor" } do

@@ -2,6 +2,7 @@
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
+local guarded = require "spec.support.guarded"
 local has = expect.has
 local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
@@ -246,7 +247,8 @@ describe("resume", function()
   end)
 
   it("tells of calls that nobody answered, and of a pause", function()
-    cli.write(home .. "/call.lua", [[local store = require "sessile".open(arg[1], { key = false })
+    cli.write(home .. "/call.lua", [[local store = require "sessile".open(arg[1],
+        { key = false, guard = os.getenv "TEST_GUARD" })
       assert(store:resume "talk":append { role = "assistant", content = "", tool_calls = {
         { id = "c9", name = "deploy", arguments = "{}" } } })]])
     done(("run %s/call.lua %s"):format(home, cli.store()))
@@ -285,6 +287,7 @@ describe("the configured model", function()
   end)
 
   it("is missed by compact when there is none", function()
+    guarded.unguarded_only "it has a configuration of its own"
     cli.fails(1, "--config /dev/null --plain compact long " .. policy, "no model is configured")
   end)
 

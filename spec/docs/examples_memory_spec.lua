@@ -1,6 +1,7 @@
 -- examples/memory.lua says what it promises, a week passes between its processes, and in the end
 -- nothing of the person can be found.
 -- Files only: its files are searched.
+-- Own guard: examples open their stores by themselves.
 
 local example = require "spec.support.example"
 local lists = require "spec.support.lists"

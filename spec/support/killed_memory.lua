@@ -25,7 +25,8 @@ local function model(request)
   return table.concat(lines, "\n")
 end
 
-local store <close> = assert(sessile.open(arg[1], { key = sessile.key.file(arg[2]) }))
+local store <close> = assert(sessile.open(arg[1], { key = sessile.key.file(arg[2]),
+  guard = os.getenv "TEST_GUARD" }))
 local session = assert(store:session { id = "s", agent = "coder", user = "ann" })
 assert(session:memory { consent = "yes" })
 turn = #assert(session:messages { role = "user" })

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <errno.h>
 
@@ -226,8 +227,9 @@ static void the_systems_resolver(void **state)
     assert_int_equal(errno, E2BIG);
     /* given up at once: what was asked for is freed when its answer comes */
     for (int i = 0; i < 8; i++)
-        if (os_resolve(NULL, "none.invalid", 0, list, 64) < 0)
-            assert_true(errno == ETIMEDOUT || errno == ENOENT || errno == EAGAIN);
+        if (os_resolve(NULL, "localhost", 0, list, 64) < 0)
+            assert_true(errno == ETIMEDOUT || errno == EAGAIN);
+    sleep(1); /* the answers come, so that nothing is left at the end */
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = 0;
     assert_int_equal(os_resolve(NULL, name, 5000, list, 64), -1);
