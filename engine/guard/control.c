@@ -463,6 +463,8 @@ sessile_status control_append(control *c, control_kind kind, const buf *data, in
         pthread_mutex_lock(&c->mutex);
         status = write(c, &whole, sync, &own, err);
         pthread_mutex_unlock(&c->mutex);
+        if (status)
+            fail_prefix(err, "the control log of the guard");
     }
     buf_deinit(&whole);
     if (id)

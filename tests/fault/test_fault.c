@@ -104,9 +104,10 @@ static void broken(const char *format, ...)
 /* A host must be able to tell from the sentence what it is about. */
 static int names_the_thing(const char *message)
 {
-    static const char *const things[] = {
-        "\"s\"", "\"t\"",      "s.jsonl", "t.jsonl", "main/s",  "main/t", "keyring",
-        "user-", "forgotten-", "agents",  "/data",   "cutting", "store",  "main"};
+    static const char *const things[] = {"\"s\"",      "\"t\"",  "s.jsonl",    "t.jsonl",
+                                         "main/s",     "main/t", "keyring",    "user-",
+                                         "forgotten-", "agents", "/data",      "cutting",
+                                         "store",      "main",   "control log"};
     for (size_t i = 0; i < sizeof things / sizeof *things; i++)
         if (strstr(message, things[i]))
             return 1;
