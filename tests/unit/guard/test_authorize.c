@@ -1,6 +1,7 @@
 /*
  * test_authorize.c: a rule of the host's, in Lua, that can refuse a call of a view. That
- * each public function asks it is in test_doors.
+ * each public function asks it is in test_doors, that threads do in
+ * test_authorize_threads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -450,49 +450,6 @@ static void it_is_read_when_the_guard_is_set(void **state)
     stop(&w);
 }
 
-/* ------------------------------------------------------------------ threads */
-
-enum { CALLS = 200 };
-typedef struct caller {
-    sessile_store *view;
-    int allowed, denied;
-} caller;
-
-static void *call(void *arg)
-{
-    caller *c = arg;
-    sessile_operation o = {
-        .name = sessile_text("tool"), .permission = SESSILE_MAY_VIEW_SESSION, .reads = 1};
-    sessile_error err;
-
-    for (int i = 0; i < CALLS; i++) {
-        sessile_status status = sessile_may(c->view, &o, &err);
-        c->allowed += !status;
-        c->denied += status == SESSILE_DENIED && !strcmp(err.rule, "authorize:bob");
-    }
-    return NULL;
-}
-
-static void two_views_are_asked_about_at_once(void **state)
-{
-    world w = {0};
-    pthread_t threads[2];
-    caller callers[2] = {{NULL, 0, 0}, {NULL, 0, 0}};
-
-    (void)state;
-    start(&w, "return who.user ~= 'bob', 'bob'", "editor");
-    callers[0].view = w.view;
-    callers[1].view = view_of(&w, "bob", "editor");
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, call, &callers[i]), 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(callers[0].allowed, CALLS);
-    assert_int_equal(callers[1].denied, CALLS);
-    sessile_store_close(callers[1].view);
-    stop(&w);
-}
-
 #define IN_FOLDER(test) \
     cmocka_unit_test_setup_teardown(test, policies_set_up, policies_tear_down)
 
@@ -509,7 +466,6 @@ int main(void)
         IN_FOLDER(nothing_is_left_for_the_next_call),
         IN_FOLDER(only_a_file_of_ours_is_a_rule),
         IN_FOLDER(it_is_read_when_the_guard_is_set),
-        IN_FOLDER(two_views_are_asked_about_at_once),
     };
     return cmocka_run_group_tests_name("authorize", tests, NULL, NULL);
 }
