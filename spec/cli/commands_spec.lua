@@ -655,11 +655,14 @@ local UNGUARDED = {
 }
 
 for name, entry in pairs(ENTRIES) do
+  local function here()
+    if UNGUARDED[name] then
+      guarded.unguarded_only(UNGUARDED[name])
+    end
+  end
+
   describe("sessile " .. name, function()
     before_each(function()
-      if UNGUARDED[name] then
-        guarded.unguarded_only(UNGUARDED[name])
-      end
       local before = entry.before or {}
       for _, words in ipairs(type(before) == "table" and before or { before }) do
         cli.done(filled(words))
@@ -667,6 +670,7 @@ for name, entry in pairs(ENTRIES) do
     end)
 
     it("prints for people", function()
+      here()
       local words = filled(entry.plain[1])
       local out, err = cli.done(words, entry.plain.stdin, filled(entry.environment or ""))
       for i = 2, #entry.plain do
@@ -677,6 +681,7 @@ for name, entry in pairs(ENTRIES) do
     end)
 
     it("prints for programs", function()
+      here()
       if not entry.json then return end
       local words = filled(entry.json[1])
       local out, err = cli.done("--json " .. words, nil, filled(entry.environment or ""))
@@ -691,6 +696,7 @@ for name, entry in pairs(ENTRIES) do
     end)
 
     it("says what is wrong, and changes nothing", function()
+      here()
       local words, code, said = filled(entry.wrong[1]), entry.wrong[2], entry.wrong[3]
       local before = bytes_of_store()
       local out, err, got = cli.sessile(words)
