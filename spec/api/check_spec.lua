@@ -1,5 +1,6 @@
 -- What somebody meets whose log is damaged: from Lua, and at the command line.
 -- Files only: logs are damaged by hand.
+-- Own guard: logs are counted, of which a guard has two more.
 
 local sessile = require "sessile"
 

@@ -143,6 +143,26 @@ describe("sessile show --follow", function()
     assert.equal("", cli.read(home .. "/wrong"))
   end)
 
+  it("prints each message once, of a writer that does not wait", function()
+    cli.done "append one first"
+    cli.write(home .. "/writer.lua", [[local store = require "sessile".open(arg[1],
+        { guard = os.getenv "TEST_GUARD" })
+      local s = store:resume "one"
+      for i = 1, 300 do assert(s:append { role = "user", content = "number-" .. i }) end]])
+    local text = follow("--json show one --follow --for 60", function(out)
+      wait_for(out, "first")
+      cli.done(("run %s/writer.lua %s"):format(home, cli.store()))
+      wait_for(out, "number-300")
+      interrupt()
+    end)
+    local at = 0
+    for number in text:gmatch "number%-(%d+)" do
+      at = at + 1
+      assert.equal(at, tonumber(number))
+    end
+    assert.equal(300, at)
+  end)
+
   it("is a line of JSON for each message", function()
     cli.done "append one first"
     local text = follow("--json show one --follow --for 60", function(out)

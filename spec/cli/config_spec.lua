@@ -1,5 +1,6 @@
 -- config, config init, config path, config trust and doctor, as somebody types them.
 -- Files only: what doctor finds in a folder.
+-- Own guard: configurations are its own.
 
 local cli = require "spec.support.cli"
 local endpoints = require "spec.support.endpoints"

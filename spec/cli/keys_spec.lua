@@ -1,4 +1,5 @@
 -- sessile keys and sessile forget, as somebody types them.
+-- Own guard: logs are counted, of which a guard has two more.
 
 local cli = require "spec.support.cli"
 

@@ -1,5 +1,6 @@
 -- The examples of whole tasks say what they promise, and leave nothing behind.
 -- Files only: examples have folders of their own.
+-- Own guard: examples open their stores by themselves.
 
 local example = require "spec.support.example"
 local temp = example.temp

@@ -2,6 +2,7 @@
 --
 -- 10 kills; with SESSILE_SOAK=1, 100. The seed is printed by a failure; SEED=… takes its place.
 -- Files only: examples have folders of their own.
+-- Own guard: examples open their stores by themselves.
 
 local example = require "spec.support.example"
 local temp = example.temp

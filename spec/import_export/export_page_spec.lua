@@ -255,7 +255,8 @@ describe("the page of an export", function()
       .. call("c5", "write", { path = "a.unknown", content = "return 8" })
       .. ('{"role":"user","content":"more"}\n{"role":"assistant","content":"done"}\n'):rep(3))
     done(("import %s/talk.jsonl --from jsonl --id talk"):format(home))
-    write(home .. "/facts.lua", [[local store = require "sessile".open(arg[1])
+    write(home .. "/facts.lua", [[local store = require "sessile".open(arg[1],
+        { guard = os.getenv "TEST_GUARD" })
       local s = store:resume "talk"
       for i = 1, 3 do assert(s:custom { kind = "note", n = i }) end]])
     done(("run %s/facts.lua %s"):format(home, cli.store()))

@@ -1,4 +1,5 @@
 -- The rules of a store with a guard, met by what hosts, views and policies write.
+-- Own guard: it sets them.
 
 local T = require "sessile.testing"
 local cli = require "spec.support.cli"

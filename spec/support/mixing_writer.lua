@@ -8,7 +8,8 @@ local sessile = require "sessile"
 local dir, name, seed, count = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 math.randomseed(seed)
 
-local store <close> = assert(sessile.open(dir, { timeout_ms = -1 }))
+local store <close> = assert(sessile.open(dir, { timeout_ms = -1,
+  guard = os.getenv "TEST_GUARD" }))
 local s <close> = assert(store:resume "s")
 
 local function any(list)

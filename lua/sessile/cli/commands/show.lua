@@ -66,6 +66,26 @@ local function show_messages(app, list, first)
   end
 end
 
+-- The messages after the entry `seen`, and the newest entry that was looked at. While `newest` is
+-- asked for, more may come: they would take the places of those before them.
+local function newer(app, session, seen, newest)
+  local from, upto = tonumber(seen, 16), tonumber(newest, 16)
+  local list, last
+  repeat
+    upto = math.max(upto, last or 0)
+    -- there are at most as many new messages as new entries
+    list = app.try(session:messages { last = upto - from })
+    last = #list > 0 and tonumber(render.facts(list[#list]).key:sub(1, #seen), 16) or 0
+  until last <= upto
+  local new = {}
+  for _, found in ipairs(list) do
+    if render.facts(found).key:sub(1, #seen) > seen then
+      new[#new + 1] = found
+    end
+  end
+  return new, ("%08x"):format(upto)
+end
+
 -- Prints the messages that others write after the entry `seen`, for `timeout_ms` (nil: for ever).
 local function follow(app, session, seen, timeout_ms, empty)
   local ends = timeout_ms and os.time() * 1000 + timeout_ms
@@ -77,18 +97,10 @@ local function follow(app, session, seen, timeout_ms, empty)
     if changed == nil then
       return nil, newest, code
     elseif changed then
-      -- there are at most as many new messages as new entries
-      local list = app.try(session:messages {
-        last = tonumber(newest, 16) - tonumber(seen, 16) })
-      local new = {}
-      for _, found in ipairs(list) do
-        if render.facts(found).key:sub(1, #seen) > seen then
-          new[#new + 1] = found
-        end
-      end
+      local new
+      new, seen = newer(app, session, seen, newest)
       show_messages(app, new, empty)
       empty = empty and #new == 0
-      seen = newest
     elseif ends and os.time() * 1000 >= ends or timeout_ms == 0 then
       return
     end
