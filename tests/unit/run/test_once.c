@@ -197,8 +197,6 @@ static void two_processes_write_each_turn_once(void **state)
     sessile_session *s;
     child other;
 
-    if (p->kind == STORE_RAM)
-        skip(); /* of one process */
     session_closed(session_in(state, "s"));
     other = child_start(write_as_told, p);
     write_turns(p, 'a');
@@ -216,8 +214,11 @@ int main(void)
         OVER(a_name_counts_after_its_base_alone),
         OVER(another_name_is_a_conflict_or_another_turn),
         OVER(a_name_needs_a_base_and_a_size),
-        OVER(two_processes_write_each_turn_once),
     };
-    return run_over_kinds("a turn with a name", STORE_RAM, tests,
-                          sizeof tests / sizeof *tests);
+    const struct CMUnitTest of_two[] = {OVER(two_processes_write_each_turn_once)};
+    int failed = run_over_kinds("a turn with a name", STORE_RAM, tests,
+                                sizeof tests / sizeof *tests);
+
+    return failed + run_over_kinds("a turn with a name, two processes", STORE_SEALED,
+                                   of_two, 1);
 }
