@@ -21,7 +21,8 @@ static sessile_status ask(sessile_session *s, const char *name, sessile_id base,
                           sessile_run_options *o, sessile_outcome *out,
                           sessile_error *err)
 {
-    const sessile_slice message = sessile_text("{\"role\":\"user\",\"content\":\"hello\"}");
+    const sessile_slice message =
+        sessile_text("{\"role\":\"user\",\"content\":\"hello\"}");
     sessile_need need;
     sessile_run *run;
     sessile_status status;
@@ -219,6 +220,6 @@ int main(void)
     int failed = run_over_kinds("a turn with a name", STORE_RAM, tests,
                                 sizeof tests / sizeof *tests);
 
-    return failed + run_over_kinds("a turn with a name, two processes", STORE_SEALED,
-                                   of_two, 1);
+    return failed +
+           run_over_kinds("a turn with a name, two processes", STORE_SEALED, of_two, 1);
 }
