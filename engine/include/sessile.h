@@ -1950,6 +1950,12 @@ typedef struct sessile_run_options {
                      head, context, messages, a write), so that a CONFLICT
                      comes again until somebody has looked */
     sessile_id base;
+    sessile_slice once; /* turn: a name of the caller's for this turn, UTF-8 of 1 to 64
+                           bytes without control characters, or empty. If a turn of that
+                           name was written after the base (has_base), nothing is
+                           written: the outcome is `again` and has its ids, whatever its
+                           messages are. So a call whose answer was lost can be made
+                           again, by any process */
     int no_policy;       /* turn: run none, whatever is configured; the next turn
                             judges triggers for both */
     int no_fallback;     /* run none, whatever is configured or named by the policy */
@@ -1982,6 +1988,9 @@ SESSILE_API void sessile_run_options_init(sessile_run_options *options);
  * Without messages (count 0) it ends the turn of the messages that were appended since
  * the last one: only the turn entry is written, then policies run. INVALID: there are no
  * such messages, or options->usage is given.
+ *
+ * With options->once a turn is written once, however often it is asked for: see there.
+ * INVALID: `once` without a base, or too long.
  *
  * CONFLICT: the head is not the base (compactions after the base do not matter). Nothing
  * was written; options->on_conflict can choose otherwise. CANCELLED: see
@@ -2140,6 +2149,8 @@ typedef struct sessile_fallback {
 typedef struct sessile_outcome {
     sessile_id first, last; /* turn: ids of its first message and of its turn entry; the
                                same id twice if it wrote no message */
+    int again; /* turn: 1: an earlier call with the same `once` wrote it; nothing was
+                  written now, and no policy ran */
     sessile_id
         head; /* the head after the run; of a turn written as a branch: its last entry */
     sessile_id from;           /* branch: the head that was left; else SESSILE_NO_ID */

@@ -129,7 +129,8 @@ sessile_status run_checkpoint(run_core *run, sessile_need *need, sessile_error *
     const sessile_triggers *rules = run->config.checkpoint.triggers;
     int due = 0;
 
-    if (run->kind != RUN_TURN || run->replay.runs || !rules || run->checkpoint.done)
+    if (run->kind != RUN_TURN || run->replay.runs || run->turn.again || !rules ||
+        run->checkpoint.done)
         return SESSILE_OK;
     if (run->checkpoint.asked) {
         run->checkpoint.done = 1;

@@ -17,7 +17,8 @@ sessile_status run_begin_turn(run_core **out, session_core *s,
     if (status)
         return status;
     status = run_turn(run, messages, count, options, err);
-    if (!status && run->policy && !triggers_off(run->config.triggers)) {
+    if (!status && run->policy && !run->turn.again &&
+        !triggers_off(run->config.triggers)) {
         /* The turn is in the log: if the snapshot fails, the policy is refused, not the
          * turn. */
         sessile_error why = {0};

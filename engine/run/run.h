@@ -8,6 +8,7 @@
  *
  *   run.c            begins a run and steps it from stage to stage
  *   turn.c           checks, counts and writes the turn; takes the snapshot
+ *   once.c           finds the turn that an earlier call of the same name has written
  *   branch.c         moves the head and asks for a summary; branch_prompt.c
  *   trigger.c        decides whether to compact at the end of a turn
  *   schedule.c       decides which hook of which policy runs next
@@ -169,6 +170,7 @@ typedef struct run_turn_ids {
     sessile_id first, last;
     size_t previous; /* messages of the context before the turn */
     int beside;      /* 1: it is on a branch beside the head, which stays */
+    int again;       /* 1: an earlier call has written it */
 } run_turn_ids;
 
 /* The log as the policies see it. */
@@ -282,6 +284,16 @@ int64_t run_room(const run_core *run);
 void run_written(run_core *run, sessile_id count);
 /* The policy of the chain at schedule.step; NULL: none is left. */
 const policy_step_info *run_policy_step(const run_core *run);
+
+#define RUN_ONCE_MOST 64 /* bytes of options->once */
+
+/* once.c. INVALID: a name that cannot be, or without a base. */
+sessile_status run_once_check(const sessile_run_options *options, sessile_error *err);
+/* Sets turn.again, its ids and the outcome's head if a turn of options->once was written
+ * after the base. The mutex is held. */
+sessile_status run_once_find_locked(run_core *run, session_core *s,
+                                    const sessile_run_options *options,
+                                    sessile_error *err);
 
 /* turn.c */
 sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t count,

@@ -170,7 +170,10 @@ static sessile_status build_turn(void *arg, session_core *s, batch *b, sessile_e
 {
     turn_write *w = arg;
     sessile_id parent;
-    sessile_status status = session_check_running_locked(s, err);
+    sessile_status status = run_once_find_locked(w->run, s, w->options, err);
+    if (status || w->run->turn.again)
+        return status;
+    status = session_check_running_locked(s, err);
     if (!status)
         status = find_parent(w, s, &parent, err);
     w->run->turn.first = batch_next(b);
@@ -198,6 +201,10 @@ static sessile_status build_turn(void *arg, session_core *s, batch *b, sessile_e
     if (w->options->model.size) {
         buf_puts(&w->data, ",\"model\":");
         json_put_string(&w->data, w->options->model.data, w->options->model.size);
+    }
+    if (w->options->once.size) {
+        buf_puts(&w->data, ",\"once\":");
+        json_put_string(&w->data, w->options->once.data, w->options->once.size);
     }
     if (w->metadata.size) {
         buf_puts(&w->data, ",\"metadata\":");
@@ -229,8 +236,10 @@ sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t cou
     buf_init(&w.usage, run->alloc);
     buf_init(&w.metadata, run->alloc);
     buf_init(&w.data, run->alloc);
-    sessile_status status;
+    sessile_status status = run_once_check(options, err);
 
+    if (status)
+        goto out;
     if (count == 0 && options->usage.size) {
         status = fail(err, SESSILE_INVALID,
                       "usage: a turn without messages reports none: give it with the "
@@ -266,11 +275,16 @@ sessile_status run_turn(run_core *run, const sessile_slice *messages, size_t cou
                           err);
     if (status)
         goto out;
+    if (run->turn.again)
+        run_written(run, run->turn.last + 1); /* it may not be durable yet */
     run->now_ms = w.time_ms;
     run->saw.entry = run->turn.last;
-    run->result.outcome.first = count ? run->turn.first : run->turn.last;
+    run->result.outcome.again = run->turn.again;
+    run->result.outcome.first =
+        count || run->turn.again ? run->turn.first : run->turn.last;
     run->result.outcome.last = run->turn.last;
-    run->result.outcome.head = run->turn.last;
+    if (!run->turn.again)
+        run->result.outcome.head = run->turn.last;
     run->turn.previous = w.previous;
 
 out:

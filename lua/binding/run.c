@@ -123,7 +123,7 @@ static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *co
 static const char *const conflicts[] = {"fail", "append", "branch", NULL};
 #define RUN(...) BINDING_FIELD(sessile_run_options, __VA_ARGS__)
 static const struct binding_field run_fields[] = BINDING_FIELDS(
-    RUN("model", SLICE, model), RUN("event", SLICE, event),
+    RUN("model", SLICE, model), RUN("event", SLICE, event), RUN("once", SLICE, once),
     RUN("summary", SLICE, summary), RUN("summarize", BOOLEAN, summarize),
     RUN("instructions", SLICE, instructions), RUN("no_policy", BOOLEAN, no_policy),
     RUN("no_fallback", BOOLEAN, no_fallback),
@@ -141,7 +141,7 @@ static void read_options(lua_State *L, int table, sessile_run_options *out)
     out->has_base = out->base != SESSILE_NO_ID;
 }
 
-/* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
+/* session:turn(messages, {usage, model, metadata, base, once, on_conflict, policy, no_policy,
  * fallback, triggers, event, checkpoint, checkpoint_keep, state, window, reserve,
  * keep_min, timeout_ms, isolation}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L, struct binding_session *session)

@@ -2253,6 +2253,7 @@ function Session:discard(opts) end
 ---@field model_name? string
 ---@field metadata? table
 ---@field base? string the head that the turn is based on
+---@field once? string a name of yours for this turn, 1 to 64 bytes, with base: it is written once
 ---@field on_conflict? "fail"|"append"|"branch" if the base is no longer the head: fail with
 ---ECONFLICT, write at the current head, or write a branch and leave the head
 ---@field event? string an event: fires a trigger that lists it
@@ -3102,6 +3103,7 @@ function Agent:cancel() end
 ---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
+---@field again? true an earlier turn with the same `once`: nothing was written now
 ---@field head string the head after the run; of a turn beside the head, its last entry
 ---@field from? string branch: the head that was left
 ---@field branch_summary? string branch: the entry with the summary

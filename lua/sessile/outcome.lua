@@ -100,6 +100,7 @@ function outcome.make(raw, session, kind, log)
     kind = kind,
     ids = kind == "turn" and message_ids(raw.first, raw.last) or {},
     turn = kind == "turn" and raw.last or nil,
+    again = raw.again or nil,
     head = raw.head,
     from = raw.from,
     branch_summary = raw.branch_summary,

@@ -30,6 +30,23 @@ stores.each_kind("a turn in", function(open)
     assert.same({ "hello", "hi" }, contents(assert(s:messages())))
   end)
 
+  it("with a name is written once, however often it is asked for", function()
+    local base = assert(s:append(user "before"))
+    local given = { base = base, once = "a reply that was lost" }
+    local first = assert(s:turn({ assistant "hello", user "hi" }, given))
+    assert.is_nil(first.again)
+    assert(s:append(assistant "meanwhile"))
+    local again = assert(s:turn({ assistant "hello", user "hi" }, given))
+    assert.is_true(again.again)
+    assert.same({ first.ids, first.turn }, { again.ids, again.turn })
+    assert.equal(s:head(), again.head)
+    assert.equal(4, #assert(s:messages()))
+    local value, message, code = s:turn({ user "x" }, { once = "no base" })
+    assert.is_nil(value)
+    assert.equal("EINVALID", code)
+    assert.matches("base", message)
+  end)
+
   it("is refused whole when one message cannot be taken", function()
     local before = s:event_count()
     local value, message, code = s:turn { user "fine", { role = "nobody", content = "x" } }
