@@ -1950,12 +1950,12 @@ typedef struct sessile_run_options {
                      head, context, messages, a write), so that a CONFLICT
                      comes again until somebody has looked */
     sessile_id base;
-    sessile_slice once; /* turn: a name of the caller's for this turn, UTF-8 of 1 to 64
-                           bytes without control characters, or empty. If a turn of that
-                           name was written after the base (has_base), nothing is
-                           written: the outcome is `again` and has its ids, whatever its
-                           messages are. So a call whose answer was lost can be made
-                           again, by any process */
+    sessile_slice once;  /* turn: a name of the caller's for this turn, UTF-8 of 1 to 64
+                            bytes without control characters, or empty. If a turn of that
+                            name was written after the base (has_base), nothing is
+                            written: the outcome is `again` and has its ids, whatever its
+                            messages are. So a call whose answer was lost can be made
+                            again, by any process */
     int no_policy;       /* turn: run none, whatever is configured; the next turn
                             judges triggers for both */
     int no_fallback;     /* run none, whatever is configured or named by the policy */

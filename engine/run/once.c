@@ -2,10 +2,10 @@
  * once.c: finds the turn that an earlier call of the same name has written.
  *
  * The answer to a call may be lost. Whoever asks again gives the same `once` and the same
- * base. A turn keeps `once` in its entry, so whatever was written before is after the base
- * in the log. The entries after the base are looked through while the log is locked, and
- * an append that meets other entries is built again, so a turn of a name is written once,
- * whoever else writes. No table, no clock and no expiry is needed.
+ * base. A turn keeps `once` in its entry, so whatever was written before is after the
+ * base in the log. The entries after the base are looked through while the log is locked,
+ * and an append that meets other entries is built again, so a turn of a name is written
+ * once, whoever else writes. No table, no clock and no expiry is needed.
  */
 #include "run/run.h"
 

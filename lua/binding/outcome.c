@@ -41,7 +41,8 @@ static void more_of_outcome(lua_State *L, const void *row)
 static const struct binding_row outcome_row = BINDING_ROW(
     sessile_outcome, more_of_outcome,
     BINDING_ENUM(sessile_outcome, "verdict", verdict, binding_verdicts),
-    OUTCOME("again", BOOLEAN, again), OUTCOME("first", ID, first), OUTCOME("last", ID, last), OUTCOME("head", ID, head),
+    OUTCOME("again", BOOLEAN, again), OUTCOME("first", ID, first),
+    OUTCOME("last", ID, last), OUTCOME("head", ID, head),
     OUTCOME("compaction", ID, compaction), OUTCOME("time", TIME, time_ms),
     OUTCOME("first_kept", ID, first_kept), OUTCOME("branch_summary", ID, branch_summary),
     OUTCOME("from", ID, from), OUTCOME("refusal", ID, refusal),

@@ -141,9 +141,9 @@ static void read_options(lua_State *L, int table, sessile_run_options *out)
     out->has_base = out->base != SESSILE_NO_ID;
 }
 
-/* session:turn(messages, {usage, model, metadata, base, once, on_conflict, policy, no_policy,
- * fallback, triggers, event, checkpoint, checkpoint_keep, state, window, reserve,
- * keep_min, timeout_ms, isolation}) -> run; nil, message, code */
+/* session:turn(messages, {usage, model, metadata, base, once, on_conflict, policy,
+ * no_policy, fallback, triggers, event, checkpoint, checkpoint_keep, state, window,
+ * reserve, keep_min, timeout_ms, isolation}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L, struct binding_session *session)
 {
     sessile_run_options options;

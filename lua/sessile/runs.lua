@@ -21,7 +21,8 @@ local starters, methods = {}, {}
 -- `model` is the host's function, or the name of the model that spoke, which is recorded.
 local turn_options = options.shape("session:turn", inherited.kinds, {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
-  base = "string", once = "string", on_conflict = { "fail", "append", "branch" }, event = "string", state = "any",
+  base = "string", once = "string", on_conflict = { "fail", "append", "branch" },
+  event = "string", state = "any",
 })
 
 local waits = {
@@ -95,7 +96,8 @@ function starters.turn(self, messages, given)
   local run
   run, message, code, retry_ms, rule = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
-    once = opts.once, on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    once = opts.once, on_conflict = opts.on_conflict,
+    policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, no_fallback = chosen.fallback.none, event = opts.event,
     triggers = triggers.resolve("session:turn", opts.triggers) or self._triggers,
     checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,

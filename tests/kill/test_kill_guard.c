@@ -168,9 +168,10 @@ static void no_acknowledged_change_loses_its_event(void **state)
     for (int w = 0; w < WRITERS; w++)
         for (size_t i = 0; i < sizeof writers[w].ids / sizeof *writers[w].ids; i++)
             assert_int_equal(writers[w].ids[i], 0);
-    printf("# figure: appends acknowledged before %d kills of %d, each with its event (%s) "
-           "= %lu\n",
-           kills, WRITERS, place_elsewhere() ? place_elsewhere() : "file", told);
+    printf(
+        "# figure: appends acknowledged before %d kills of %d, each with its event (%s) "
+        "= %lu\n",
+        kills, WRITERS, place_elsewhere() ? place_elsewhere() : "file", told);
     assert_true(told >= (unsigned long)kills);
     events_free(&e);
     sessile_store_close(view);
