@@ -338,9 +338,9 @@ stores: deps-test
 	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
 	@BUILD=$(BUILD) tests/run --store postgres $(OVER_POSTGRES:%='%')
 
-# Specs with a guard on each store, which have to hold as without one: those that do most with
+# Tests with a guard on each store, which have to hold as without one: those that do most with
 # stores. `make soak` runs them all.
-UNDER_GUARD := spec/agent/loop spec/agent/memory_tools spec/cli/basics spec/cli/sessions spec/cli/memory$$ \
+UNDER_GUARD := unit/operations/ unit/run/ unit/session/ spec/agent/loop spec/agent/memory_tools spec/cli/basics spec/cli/sessions spec/cli/memory$$ \
     spec/cli/messages $(addprefix spec/api/,branch checkpoint child fork label lifecycle list memory$$ recall$$ \
     remember search session$$ turn uncompact writers)
 guarded: deps-test
