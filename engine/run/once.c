@@ -47,7 +47,7 @@ static sessile_status look_at(run_core *run, session_core *s, sessile_id id,
     const char *first;
     uint64_t count = 0;
     size_t size;
-    entry read;
+    entry read = {0};
     sessile_status status;
 
     buf_clear(text);

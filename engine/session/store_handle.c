@@ -47,6 +47,15 @@ static void free_text(const allocator *a, char *text)
         mem_free(a, text, strlen(text) + 1);
 }
 
+static void free_secret(const allocator *a, char *text)
+{
+    if (text) {
+        size_t size = strlen(text) + 1;
+        wipe(text, size);
+        mem_free(a, text, size);
+    }
+}
+
 /* Where the backend comes from. */
 typedef struct origin {
     const char *url;
@@ -245,9 +254,7 @@ void store_handle_close(store_core *s)
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);
-    if (s->url)
-        wipe(s->url, strlen(s->url));
-    free_text(&a, s->url);
+    free_secret(&a, s->url);
     free_text(&a, s->agent);
     free_text(&a, s->policy_path);
     free_text(&a, s->model);
