@@ -422,13 +422,13 @@ struct binding_field {
 struct binding_row {
     size_t size;
     void (*more)(lua_State *L, const void *row); /* or NULL */
-    struct binding_field fields[28];
+    struct binding_field fields[32];
 };
 #define BINDING_ROW(type, more, ...) \
     {                                \
         sizeof(type), more,          \
         {                            \
-            __VA_ARGS__              \
+            __VA_ARGS__, {0}         \
         }                            \
     }
 /* Sets the fields of the struct at `row` in the table on top. */
