@@ -428,7 +428,10 @@ struct binding_row {
     {                                \
         sizeof(type), more,          \
         {                            \
-            __VA_ARGS__, {0}         \
+            __VA_ARGS__,             \
+            {                        \
+                0                    \
+            }                        \
         }                            \
     }
 /* Sets the fields of the struct at `row` in the table on top. */
