@@ -286,26 +286,32 @@ static sessile_status forget_and_remove(erasure *e, sessile_error *err)
 
 /* ------------------------------------------------------------------ the receipt */
 
+void receipt_counts(const sessile_receipt *r, receipt_count out[RECEIPT_COUNTS])
+{
+    const receipt_count counts[RECEIPT_COUNTS] = {{"sessions", r->sessions},
+                                                  {"memories", r->memories},
+                                                  {"bytes", r->bytes},
+                                                  {"shared_entries", r->shared_entries},
+                                                  {"consents", r->consents},
+                                                  {"grants", r->grants},
+                                                  {"access_keys", r->access_keys},
+                                                  {"locks", r->locks}};
+
+    memcpy(out, counts, sizeof counts);
+}
+
 static void put_numbers(buf *out, const sessile_receipt *r, int dry_run)
 {
-    const struct {
-        const char *name;
-        uint64_t value;
-    } counts[] = {{"sessions", r->sessions},
-                  {"memories", r->memories},
-                  {"bytes", r->bytes},
-                  {"shared_entries", r->shared_entries},
-                  {"consents", r->consents},
-                  {"grants", r->grants},
-                  {"access_keys", r->access_keys},
-                  {"locks", r->locks}};
+    receipt_count counts[RECEIPT_COUNTS];
+
+    receipt_counts(r, counts);
 
     buf_printf(out,
                "{\"sessile_erasure\":1,\"subject\":\"%s\",\"time_ms\":%" PRIi64
                ",\"before_ms\":%" PRIi64 ",\"dry_run\":%s,\"shredded\":%s",
                r->subject, r->time_ms, r->before_ms, dry_run ? "true" : "false",
                r->shredded ? "true" : "false");
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    for (size_t i = 0; i < RECEIPT_COUNTS; i++)
         buf_printf(out, ",\"%s\":%" PRIu64, counts[i].name, counts[i].value);
 }
 

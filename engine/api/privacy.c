@@ -138,20 +138,11 @@ static void say_dry_run(guard_call *call, const sessile_erase_options *options)
 static sessile_status say_receipt(guard_call *call, const sessile_receipt *r,
                                   sessile_error *err)
 {
-    const struct {
-        const char *name;
-        uint64_t value;
-    } counts[] = {{"sessions", r->sessions},
-                  {"memories", r->memories},
-                  {"bytes", r->bytes},
-                  {"shared_entries", r->shared_entries},
-                  {"consents", r->consents},
-                  {"grants", r->grants},
-                  {"access_keys", r->access_keys},
-                  {"locks", r->locks}};
+    receipt_count counts[RECEIPT_COUNTS];
     char hash[AUDIT_RECEIPT_HASH];
 
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    receipt_counts(r, counts);
+    for (size_t i = 0; i < RECEIPT_COUNTS; i++)
         guard_number(call, counts[i].name, counts[i].value);
     if (audit_receipt_hash(json_of(r->json.data, r->json.size), hash,
                            call->details.alloc))

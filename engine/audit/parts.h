@@ -15,9 +15,9 @@ typedef struct lane_parts {
 
 /* Lists them; lanes is 0 when there is no audit. */
 sessile_status lane_parts_find(lane_parts *out, store_core *st, sessile_error *err);
-/* A removal overwrites the header before the log goes. First parts whose header is
- * DAMAGED are passed over, where others follow: whether they may be missing, the root
- * lane says. */
+/* A removal overwrites the header before the log goes. So first parts with a DAMAGED
+ * header are skipped if other parts follow. The root lane says whether they may be
+ * missing. */
 sessile_status lane_parts_skip_half(lane_parts *p, store_core *st, sessile_error *err);
 /* 1: that part is there; 0; -1: err. */
 int lane_part_exists(store_core *st, uint32_t lane, uint32_t part, sessile_error *err);

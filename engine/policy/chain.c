@@ -215,7 +215,8 @@ sessile_status chain_add_source(sessile_policy *p, const source *c, const char *
                                 int64_t version, const char *options, sessile_error *err)
 {
     const allocator *a = &p->alloc;
-    chain_step *step = &p->steps[p->count++];
+    chain_step *step = &p->steps[p->count++]; /* counted before it is filled, so that it
+                                                 is released in any case */
 
     step->name = mem_dup(a, name, strlen(name));
     step->options = mem_dup(a, options, strlen(options));

@@ -224,28 +224,15 @@ static int inspect(lua_State *L)
 static sessile_status add_step(loader *l, const inspection *in, const char *name,
                                const char *options, sessile_error *err)
 {
-    const allocator *a = &l->p->alloc;
-    const source *c = in->at->c;
+    chain_step *step = &l->p->steps[l->p->count];
     sessile_slice source;
-    chain_step *step;
+    sessile_status status;
 
     if (l->p->count >= CHAIN_STEPS)
         return fail(err, SESSILE_LIMIT, "a chain has at most %d policies", CHAIN_STEPS);
-    step = &l->p->steps[l->p->count++]; /* counted before it is filled, so that it is
-                                           released in any case */
-    step->name = mem_dup(a, name, strlen(name));
-    step->options = mem_dup(a, options, strlen(options));
-    step->path = mem_dup(a, c->path.data, c->path.size);
-    step->file = mem_dup(a, c->file, strlen(c->file));
-    step->source = mem_dup(a, c->text.data, c->text.size);
-    step->source_size = c->text.size;
-    step->skip = c->skip;
-    if (!step->name || !step->options || !step->path || !step->file || !step->source)
-        return fail_nomem(err);
-    step->info.name = step->name;
-    step->info.options = step->options;
-    step->info.path = step->path;
-    step->info.version = in->version;
+    status = chain_add_source(l->p, in->at->c, name, in->version, options, err);
+    if (status)
+        return status;
     step->info.hooks = in->hooks;
     step->node = in->at->node;
     source.data = step->source;

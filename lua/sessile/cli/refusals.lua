@@ -1,7 +1,7 @@
 --- refusals: the next step after a guard refused something, or could not do it.
 --
--- Owns: which step fits which refusal. Everything is told by the code, the rule and who asks; the
--- engine's sentence tells refusals without a rule apart.
+-- Owns: which step fits which refusal. It chooses by the code, the rule and who asks. A refusal
+-- without a rule is recognized by the engine's sentence.
 
 local refusals = {}
 

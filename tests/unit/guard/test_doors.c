@@ -4,6 +4,8 @@
  * Each row of operations.def has a call here; a row without one does not link. Each call
  * is made by somebody who may nothing: DENIED, and the store is as it was. Then by
  * somebody who has the row's permissions and no other: whatever it answers, not DENIED.
+ *
+ * It is long because it has one call for each function of the public headers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
