@@ -100,7 +100,7 @@ static sessile_session_options named(const char *agent, const char *user, const 
     return o;
 }
 
-#define HELLO "{\"role\":\"user\",\"content\":\"hello\"}"
+#define HELLO "{\"role\":\"user\",\"content\":\"hello there\"}"
 
 static size_t count(world *w, sessile_session *s)
 {
@@ -148,8 +148,6 @@ static size_t listed(world *w, sessile_store *st)
     sessile_free(rows);
     return count;
 }
-
-#define HELLO "{\"role\":\"user\",\"content\":\"hello there\"}"
 
 /* ------------------------------------------------------------------ whose sessions */
 
