@@ -70,8 +70,8 @@ ENGINE  := $(call objects,$(call sources,$(FLOORS:%=engine/%/*.c)))
 COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
-# The server: what it is made of, but for its main, is shared with its tests.
-SERVICE := $(call objects,$(filter-out engine/service/main.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+# The server is the executable with one more module; the rest of it is shared with its tests.
+SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
@@ -118,7 +118,7 @@ CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 # What writes events for specs.
 AUDITOR := $(if $(ENGINE),$(BUILD)/audit/write)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
-SERVER := $(if $(wildcard engine/service/main.c),$(BUILD)/libexec/sessile-server)
+SERVER := $(if $(wildcard engine/service/module.c),$(BUILD)/libexec/sessile-server)
 # JSON Schema, where a C++ compiler and the headers are.
 VALIJSON    ?= /usr/include/valijson
 HAS_SCHEMA  := $(and $(shell command -v $(CXX)),$(wildcard $(VALIJSON)/validator.hpp),\
@@ -246,7 +246,7 @@ $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
 ifneq ($(wildcard engine/service/sessile.proto),)
 SERVICE += $(OBJ)/proto/sessile.pb-c.o
-$(filter $(OBJ)/engine/service/%,$(SERVICE)) $(OBJ)/engine/service/main.o: | $(PROTO).h
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h
 endif
 $(BUILD)/service.a: $(SERVICE)
@@ -254,9 +254,10 @@ $(BUILD)/service.a: $(SERVICE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(SERVER): $(OBJ)/engine/service/main.o $(BUILD)/service.a $(BUILD)/internal.a
+$(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
+$(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(SERVICE_LIBS) $(LIBS)
+	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 
 # Two headers of valijson, changed by limits.sed, come before those of the system. A version
 # in which there is nothing to change is refused.
