@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-static const method *const tables[] = {methods_sessions, methods_messages, methods_runs};
+static const method *const tables[] = {
+    methods_sessions,    methods_messages, methods_runs,   methods_facts,
+    methods_checkpoints, methods_tree,     methods_history};
 
 const method *method_at(size_t i)
 {
