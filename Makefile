@@ -317,10 +317,15 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
+# Of the service, only what reads requests.
+$(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
+$(BUILD)/fuzz/request: $(OBJ)/engine/service/decode.o $(OBJ)/engine/service/arena.o $(OBJ)/proto/sessile.pb-c.o
+$(BUILD)/fuzz/request: MORE_LIBS = -lprotobuf-c
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $^ $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
