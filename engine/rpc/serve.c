@@ -144,7 +144,7 @@ static void closed(stream *s, int64_t error)
                                   : RPC_GONE_CANCELLED);
 }
 
-const http2_side http2_server = {begun, header, headers_done, data, ended,
+const http2_side http2_server = {begun, header, headers_done, data,  ended,
                                  sent,  last,   bad,          closed};
 
 /* ---------------------------------------------------------------------- replies */
