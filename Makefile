@@ -308,6 +308,8 @@ $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_tree methods_history pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
+RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
+$(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)

@@ -2,13 +2,17 @@
  * module.c: the Lua module sessile.service, which only the program sessile-server has.
  *
  * service.run(store, settings, ready) serves an open store until SIGTERM or SIGINT, and
- * returns true, or nil, a message and a code. ready(address) is called once it listens.
- * The program's configuration, the store, its guard and its policies are Lua's to open,
- * as for every other command.
+ * returns true, or nil, a message and a code. ready(address) is called once it listens;
+ * if it returns false, nothing is served. The program's configuration, the store, its
+ * guard and its policies are Lua's to open, as for every other command.
  */
-#include <errno.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "binding.h"
 #include "service/service.h"
@@ -107,28 +111,46 @@ static int run(lua_State *L)
     running = s;
     handle_signals(on_signal);
     sessile_status status = SESSILE_OK;
-    if (lua_isfunction(L, 3)) {
-        lua_pushvalue(L, 3);
-        lua_pushstring(L, service_address(s));
-        if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-            handle_signals(SIG_DFL);
-            running = NULL;
-            service_close(s);
-            return lua_error(L);
-        }
-    }
-    status = service_run(s, &err);
+    lua_pushvalue(L, 3);
+    lua_pushstring(L, service_address(s));
+    int raised = lua_pcall(L, 1, 1, 0) != LUA_OK;
+    if (!raised && lua_toboolean(L, -1))
+        status = service_run(s, &err);
     handle_signals(SIG_DFL);
     running = NULL;
     service_close(s);
-    return binding_done(L, status, &err);
+    return raised ? lua_error(L) : binding_done(L, status, &err);
+}
+
+/* notify(text): tells the service manager, such as systemd, as "READY=1"; see
+ * sd_notify(3). Does nothing where there is none. */
+static int notify(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    size_t length = path ? strlen(path) : 0;
+    int fd;
+    if (length < 2 || length >= sizeof to.sun_path || (*path != '/' && *path != '@'))
+        return 0;
+    memcpy(to.sun_path, path, length);
+    if (*path == '@')
+        to.sun_path[0] = '\0';
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    (void)sendto(fd, text, size, MSG_NOSIGNAL, (struct sockaddr *)&to,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    close(fd);
+    return 0;
 }
 
 /* Found by its name (command/sessile.c). */
 int luaopen_sessile_service(lua_State *L);
 int luaopen_sessile_service(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"run", run}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"run", run}, {"notify", notify}, {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }
