@@ -71,6 +71,18 @@ static void test_a_list_has_ones_own_sessions(void **state)
     r.any_user = 1;
     page = call_ok("ListSessions", &r);
     assert_int_equal(page->n_sessions, 2);
+    /* Who may see all sees their own, unless they ask for those of others. */
+    strcpy(role, "admin");
+    page = call_ok("ListSessions", &r);
+    assert_int_equal(page->n_sessions, 3);
+    r.any_user = 0;
+    page = call_ok("ListSessions", &r);
+    assert_int_equal(page->n_sessions, 2);
+    r.session = asked("");
+    r.session->user = "bob";
+    page = call_ok("ListSessions", &r);
+    assert_int_equal(page->n_sessions, 1);
+    assert_string_equal(page->sessions[0]->session->id, "b1");
 }
 
 static void test_a_search_is_through_ones_own_sessions(void **state)
