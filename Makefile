@@ -23,6 +23,9 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES)
+# For engine/service, and for what its JSON is compared with.
+SERVICE_PACKAGES := libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler
+TEST_PACKAGES  += $(SERVICE_PACKAGES) python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -68,6 +71,7 @@ COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
+SERVICE_JSON := $(call objects,$(call sources,engine/service/json_*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
 UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
 TEST_DIRS := $(UNIT_DIRS) crash fault kill model tamper store nodes
@@ -176,6 +180,22 @@ $(OBJ)/examples/%.o: examples/%.c Makefile
 	@mkdir -p $(@D)
 	$(COMPILE) -DPOLICIES='"$(CURDIR)/policies"' -Iengine/include $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
+# Messages of protobuf: x.proto becomes $(PROTO)/x.pb-c.c and .h, which are never committed.
+# What protoc-c writes is compiled without warnings.
+PROTO := $(BUILD)/proto
+$(PROTO)/%.pb-c.c $(PROTO)/%.pb-c.h: %.proto
+	@mkdir -p $(@D)
+	protoc-c --proto_path=$(<D) --c_out=$(@D) $<
+
+$(OBJ)/proto/%.o: $(PROTO)/%.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) -w $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# Messages with every kind of field, for the tests of JSON.
+KINDS := tests/unit/service/kinds.pb-c
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/fuzz/fuzz_json_message.o: DOOR = -isystem $(PROTO)/tests/unit/service
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/fuzz/fuzz_json_message.o: $(PROTO)/$(KINDS).h
+
 # ---- the library ---------------------------------------------------------------------
 # One object in which every hidden name is local: no internal name can meet a host's.
 
@@ -266,6 +286,8 @@ $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
 $(filter $(BUILD)/tests/model/%,$(TESTS)): $(MODEL_SHARED)
 $(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
+$(BUILD)/tests/unit/service/test_json $(BUILD)/fuzz/json_message: $(SERVICE_JSON) $(OBJ)/proto/$(KINDS).o
+$(BUILD)/tests/unit/service/test_json $(BUILD)/fuzz/json_message: LIBS += -lprotobuf-c
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)

@@ -1,0 +1,51 @@
+"""judge.py FILE PROTO: what Google's own reader and writer say of the JSON of messages.
+
+Each line of FILE is `HEX TAB JSON`: a message in protobuf's bytes, and JSON that is said to be
+the same message; or `refused TAB JSON`. One line of output for each:
+
+    same TAB JSON      the JSON is that message, and this is how Google's writer spells it
+    refused            the reader refuses the JSON
+    differs            it is another message
+"""
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+
+from google.protobuf import json_format
+
+
+def compiled(proto):
+    """The module that protoc makes of a .proto file."""
+    folder, name = os.path.split(proto)
+    with tempfile.TemporaryDirectory() as made:
+        subprocess.run(["protoc", "-I", folder, "--python_out", made, name], check=True)
+        sys.path.insert(0, made)
+        return importlib.import_module(name.replace(".proto", "_pb2"))
+
+
+def judge(kinds, expected, text):
+    try:
+        read = json_format.Parse(text, kinds())
+    except json_format.ParseError:
+        return "refused"
+    if expected == "refused":
+        return "differs"
+    message = kinds()
+    message.ParseFromString(bytes.fromhex(expected))
+    # Bytes, because a NaN is not equal to itself.
+    if read.SerializeToString(deterministic=True) != message.SerializeToString(deterministic=True):
+        return "differs"
+    return "same\t" + json_format.MessageToJson(message, indent=None)
+
+
+def main():
+    kinds = compiled(sys.argv[2]).Kinds
+    with open(sys.argv[1], encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            expected, text = line.rstrip("\n").split("\t", 1)
+            print(judge(kinds, expected, text), flush=True)
+
+
+main()
