@@ -22,7 +22,8 @@
  *
  * One exception: a field of the type sessile.v1.Json { string text = 1; } is the JSON
  * value itself. In, text is the value's source, byte for byte; out, text is inserted as
- * it is, after it was checked to be one JSON value. null is such a value, too.
+ * it is but for white space around it, after it was checked to be one JSON value. null is
+ * such a value, too.
  */
 #ifndef SERVICE_JSON_H
 #define SERVICE_JSON_H

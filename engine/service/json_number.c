@@ -7,6 +7,7 @@
  */
 #include "service/json_parts.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -107,17 +108,23 @@ int number_real(json number, int is_float, buf *copy, double *out)
     return isfinite(*out) ? 0 : -1;
 }
 
+/* Whether the text is this number to a reader of floats, or of doubles. The greatest
+ * float is refused by some when it was rounded up, as 3.4028235e+38 is. */
+static int reads_back(const char *text, double number, int is_float)
+{
+    double wide = strtod(text, NULL);
+    return is_float ? strtof(text, NULL) == (float)number && fabs(wide) <= FLT_MAX
+                    : wide == number;
+}
+
 void number_put(buf *out, double number, int is_float)
 {
     char text[32];
-    int digits =
-        is_float ? 6 : 15; /* any of so few digits reads back equal, most need no more */
-    double back;
+    int digits = is_float ? 6 : 15; /* often enough */
     locale_t before = enter_c();
-    do {
+    do
         snprintf(text, sizeof text, "%.*g", digits++, number);
-        back = is_float ? strtof(text, NULL) : strtod(text, NULL);
-    } while (back != number && digits <= 17);
+    while (!reads_back(text, number, is_float) && digits <= 17);
     uselocale(before);
     buf_puts(out, text);
 }

@@ -57,7 +57,7 @@ static const char *path_of(tail *t, const place *at)
     return t->text + t->at;
 }
 
-sessile_status fail_at(sessile_error *err, sessile_status code, const place *at,
+sessile_status fail_at(sessile_error *err, sessile_status status, const place *at,
                        const char *format, ...)
 {
     char sentence[sizeof err->message];
@@ -67,7 +67,7 @@ sessile_status fail_at(sessile_error *err, sessile_status code, const place *at,
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    return fail(err, code, "%s: %s", path_of(&path, at), sentence);
+    return fail(err, status, "%s: %s", path_of(&path, at), sentence);
 }
 
 void fail_within(sessile_error *err, const place *at)

@@ -21,7 +21,7 @@ typedef struct place {
 } place;
 
 /* fail() with "path: " before the sentence; "the message: " for NULL. */
-sessile_status fail_at(sessile_error *err, sessile_status code, const place *at,
+sessile_status fail_at(sessile_error *err, sessile_status status, const place *at,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Adds the path to the front of the error in err. */
 void fail_within(sessile_error *err, const place *at);

@@ -106,6 +106,7 @@ static sessile_status write_json(writer *w, const place *at, unsigned depth,
     const char *text = *json_text(message);
     size_t size = text ? strlen(text) : 0;
     sessile_status status;
+    json value;
 
     buf_clear(&w->checked);
     status = json_check(&w->checked, text, size, JSON_TEXT_DEPTH - depth, w->err);
@@ -113,7 +114,8 @@ static sessile_status write_json(writer *w, const place *at, unsigned depth,
         fail_within(w->err, at);
         return status;
     }
-    buf_put(w->out, text, size);
+    value = json_of(text, size); /* without the white space around it */
+    buf_put(w->out, value.at, value.size);
     return SESSILE_OK;
 }
 

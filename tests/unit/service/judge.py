@@ -28,7 +28,7 @@ def compiled(proto):
 def judge(kinds, expected, text):
     try:
         read = json_format.Parse(text, kinds())
-    except json_format.ParseError:
+    except (json_format.ParseError, TypeError):  # the latter for `1`
         return "refused"
     if expected == "refused":
         return "differs"
@@ -48,4 +48,5 @@ def main():
             print(judge(kinds, expected, text), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -100,8 +100,10 @@ static void assert_unwritable(const kinds *message, sessile_status expected,
 
 typedef struct row {
     const char *text;    /* read */
-    const char *written; /* what is written then; NULL: the same text; "refused" */
+    const char *written; /* what is written then; NULL: the same text; or one of these */
 } row;
+static const char refused[] = "refused";
+static const char stricter[] = "refused, though Google's reader for Python takes it";
 
 /* No field of type Json here: no other program knows that exception. */
 static const row rows[] = {
@@ -117,19 +119,19 @@ static const row rows[] = {
     {"{\"int32Field\":1.0,\"sint32Field\":1e2,\"sfixed32Field\":1200e-2}",
      "{\"int32Field\":1,\"sint32Field\":100,\"sfixed32Field\":12}"},
     {"{\"int32Field\":0,\"uint32Field\":-0,\"fixed32Field\":0.000}", "{}"},
-    {"{\"int32Field\":2147483648}", "refused"},
-    {"{\"int32Field\":-2147483649}", "refused"},
-    {"{\"sfixed32Field\":\"2147483648\"}", "refused"},
-    {"{\"uint32Field\":4294967296}", "refused"},
-    {"{\"uint32Field\":-1}", "refused"},
-    {"{\"fixed32Field\":1e10}", "refused"},
-    {"{\"int32Field\":0.5}", "refused"},
-    {"{\"int32Field\":\"1 \"}", "refused"},
-    {"{\"int32Field\":\"\"}", "refused"},
-    {"{\"int32Field\":\"one\"}", "refused"},
-    {"{\"int32Field\":true}", "refused"},
-    {"{\"int32Field\":[1]}", "refused"},
-    {"{\"int32Field\":{}}", "refused"},
+    {"{\"int32Field\":2147483648}", refused},
+    {"{\"int32Field\":-2147483649}", refused},
+    {"{\"sfixed32Field\":\"2147483648\"}", refused},
+    {"{\"uint32Field\":4294967296}", refused},
+    {"{\"uint32Field\":-1}", refused},
+    {"{\"fixed32Field\":1e10}", refused},
+    {"{\"int32Field\":0.5}", refused},
+    {"{\"int32Field\":\"1 \"}", refused},
+    {"{\"int32Field\":\"\"}", refused},
+    {"{\"int32Field\":\"one\"}", refused},
+    {"{\"int32Field\":true}", refused},
+    {"{\"int32Field\":[1]}", refused},
+    {"{\"int32Field\":{}}", refused},
     /* 64 bits: no double in between */
     {"{\"int64Field\":\"-9223372036854775808\",\"sint64Field\":\"9223372036854775807\","
      "\"sfixed64Field\":\"9007199254740993\"}",
@@ -139,11 +141,11 @@ static const row rows[] = {
      NULL},
     {"{\"int64Field\":9007199254740993,\"uint64Field\":18446744073709551615}",
      "{\"int64Field\":\"9007199254740993\",\"uint64Field\":\"18446744073709551615\"}"},
-    {"{\"int64Field\":-9223372036854775809}", "refused"},
-    {"{\"int64Field\":\"9223372036854775808\"}", "refused"},
-    {"{\"uint64Field\":18446744073709551616}", "refused"},
-    {"{\"uint64Field\":\"-1\"}", "refused"},
-    {"{\"fixed64Field\":1.5}", "refused"},
+    {"{\"int64Field\":-9223372036854775809}", refused},
+    {"{\"int64Field\":\"9223372036854775808\"}", refused},
+    {"{\"uint64Field\":18446744073709551616}", refused},
+    {"{\"uint64Field\":\"-1\"}", refused},
+    {"{\"fixed64Field\":1.5}", refused},
     /* floats and doubles */
     {"{\"doubleField\":0.1}", NULL},
     {"{\"doubleField\":1.7976931348623157e+308}", NULL},
@@ -151,21 +153,21 @@ static const row rows[] = {
     {"{\"doubleField\":9007199254740993}", "{\"doubleField\":9007199254740992}"},
     {"{\"doubleField\":-1.5,\"floatField\":0.1}",
      "{\"floatField\":0.1,\"doubleField\":-1.5}"},
-    {"{\"floatField\":3.4028235e+38}", NULL},
+    {"{\"floatField\":3.402823466e+38}", NULL},
     {"{\"floatField\":16777216}", "{\"floatField\":16777216}"},
     {"{\"doubleField\":\"1.25e3\"}", "{\"doubleField\":1250}"},
     {"{\"floatField\":\"NaN\",\"doubleField\":\"NaN\"}", NULL},
     {"{\"floatField\":\"Infinity\",\"doubleField\":\"-Infinity\"}", NULL},
     {"{\"doubleField\":0.0}", "{}"},
-    {"{\"doubleField\":1e309}", "refused"},
-    {"{\"floatField\":1e39}", "refused"},
-    {"{\"doubleField\":\"x\"}", "refused"},
-    {"{\"doubleField\":false}", "refused"},
+    {"{\"doubleField\":1e309}", refused},
+    {"{\"floatField\":1e39}", refused},
+    {"{\"doubleField\":\"x\"}", refused},
+    {"{\"doubleField\":false}", stricter},
     /* booleans */
     {"{\"boolField\":true}", NULL},
     {"{\"boolField\":false}", "{}"},
-    {"{\"boolField\":1}", "refused"},
-    {"{\"boolField\":\"true\"}", "refused"},
+    {"{\"boolField\":1}", refused},
+    {"{\"boolField\":\"true\"}", refused},
     /* strings */
     {"{\"stringField\":\"h\xc3\xa9 \xf0\x9f\x98\x80\"}", NULL},
     {"{\"stringField\":\"h\\u00e9 \\uD83D\\uDE00 \\/ \\u0041\"}",
@@ -173,33 +175,33 @@ static const row rows[] = {
     {"{\"stringField\":\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\"}", NULL},
     {"{\"stringField\":\"\\ufffd\"}", "{\"stringField\":\"\xef\xbf\xbd\"}"},
     {"{\"stringField\":\"\"}", "{}"},
-    {"{\"stringField\":1}", "refused"},
-    {"{\"stringField\":[]}", "refused"},
+    {"{\"stringField\":1}", refused},
+    {"{\"stringField\":[]}", refused},
     /* bytes */
     {"{\"bytesField\":\"AAECAw==\"}", NULL},
     {"{\"bytesField\":\"AAECAw\"}", "{\"bytesField\":\"AAECAw==\"}"},
     {"{\"bytesField\":\"-_-_\"}", "{\"bytesField\":\"+/+/\"}"},
     {"{\"bytesField\":\"-_8\"}", "{\"bytesField\":\"+/8=\"}"},
     {"{\"bytesField\":\"\"}", "{}"},
-    {"{\"bytesField\":\"A\"}", "refused"},
-    {"{\"bytesField\":7}", "refused"},
+    {"{\"bytesField\":\"A\"}", refused},
+    {"{\"bytesField\":7}", refused},
     /* enums */
     {"{\"colour\":\"DARK_BLUE\"}", NULL},
     {"{\"colour\":7}", "{\"colour\":\"DARK_BLUE\"}"},
     {"{\"colour\":-3}", "{\"colour\":\"BELOW\"}"},
     {"{\"colour\":12}", "{\"colour\":12}"},
     {"{\"colour\":\"NONE\"}", "{}"},
-    {"{\"colour\":\"dark_blue\"}", "refused"},
-    {"{\"colour\":\"\"}", "refused"},
-    {"{\"colour\":2147483648}", "refused"},
-    {"{\"colour\":true}", "refused"},
+    {"{\"colour\":\"dark_blue\"}", refused},
+    {"{\"colour\":\"\"}", refused},
+    {"{\"colour\":2147483648}", refused},
+    {"{\"colour\":true}", stricter},
     /* messages: there, even when they are empty */
     {"{\"inner\":{}}", NULL},
     {"{\"inner\":{\"name\":\"a\",\"count\":1,\"inner\":[{},{\"inner\":[{\"count\":2}]}]}"
      "}",
      NULL},
-    {"{\"inner\":[]}", "refused"},
-    {"{\"inner\":\"\"}", "refused"},
+    {"{\"inner\":[]}", stricter},
+    {"{\"inner\":\"\"}", stricter},
     /* arrays */
     {"{\"int32s\":[1,0,-1],\"fixed32s\":[1],\"sint64s\":[\"-1\"],\"uint64s\":[\"1\","
      "\"0\"],"
@@ -209,11 +211,11 @@ static const row rows[] = {
      "\"count\":1}]}",
      NULL},
     {"{\"int32s\":[],\"strings\":[],\"inners\":[]}", "{}"},
-    {"{\"int32s\":1}", "refused"},
-    {"{\"int32s\":{}}", "refused"},
-    {"{\"int32s\":[1,null]}", "refused"},
-    {"{\"strings\":[\"a\",1]}", "refused"},
-    {"{\"inners\":[{},[]]}", "refused"},
+    {"{\"int32s\":1}", refused},
+    {"{\"int32s\":{}}", refused},
+    {"{\"int32s\":[1,null]}", refused},
+    {"{\"strings\":[\"a\",1]}", refused},
+    {"{\"inners\":[{},[]]}", stricter},
     /* oneof: there, even with its default */
     {"{\"choiceText\":\"a\"}", NULL},
     {"{\"choiceText\":\"\"}", NULL},
@@ -224,8 +226,8 @@ static const row rows[] = {
     {"{\"choiceInner\":{}}", NULL},
     {"{\"choiceFlag\":false}", NULL},
     {"{\"choiceText\":null,\"choiceNumber\":2}", "{\"choiceNumber\":2}"},
-    {"{\"choiceText\":\"\",\"choiceNumber\":0}", "refused"},
-    {"{\"choiceInner\":{},\"choiceText\":\"a\"}", "refused"},
+    {"{\"choiceText\":\"\",\"choiceNumber\":0}", refused},
+    {"{\"choiceInner\":{},\"choiceText\":\"a\"}", refused},
     /* names */
     {"{\"int32_field\":1,\"bool_field\":true,\"choice_text\":\"\"}",
      "{\"int32Field\":1,\"boolField\":true,\"choiceText\":\"\"}"},
@@ -234,14 +236,14 @@ static const row rows[] = {
     {"{\"A_field\":true,\"a_1b\":true,\"x_y_z\":true,\"last_one_\":true}",
      "{\"AField\":true,\"a1b\":true,\"xYZ\":true,\"lastOne\":true}"},
     {"{\"\\u0062oolField\":true}", "{\"boolField\":true}"},
-    {"{\"BoolField\":true}", "refused"},
-    {"{\"boolfield\":true}", "refused"},
-    {"{\"bool__field\":true}", "refused"},
-    {"{\"boolFiel\":true}", "refused"},
-    {"{\"\":true}", "refused"},
-    {"{\"inner\":{\"boolField\":true}}", "refused"},
-    {"{\"boolField\":true,\"boolField\":true}", "refused"},
-    {"{\"boolField\":true,\"bool_field\":true}", "refused"},
+    {"{\"BoolField\":true}", refused},
+    {"{\"boolfield\":true}", refused},
+    {"{\"bool__field\":true}", refused},
+    {"{\"boolFiel\":true}", refused},
+    {"{\"\":true}", refused},
+    {"{\"inner\":{\"boolField\":true}}", refused},
+    {"{\"boolField\":true,\"boolField\":true}", refused},
+    {"{\"boolField\":true,\"bool_field\":true}", stricter},
     /* null is absent */
     {"{\"int32Field\":null,\"uint64Field\":null,\"doubleField\":null,\"boolField\":null,"
      "\"stringField\":null,\"bytesField\":null,\"colour\":null,\"inner\":null,"
@@ -249,19 +251,19 @@ static const row rows[] = {
      "\"inners\":null,\"choiceText\":null}",
      "{}"},
     /* no object */
-    {"[]", "refused"},
-    {"1", "refused"},
-    {"\"{}\"", "refused"},
-    {"null", "refused"},
-    {"{", "refused"},
-    {"", "refused"},
-    {"{} {}", "refused"},
+    {"[]", stricter},
+    {"1", refused},
+    {"\"{}\"", refused},
+    {"null", refused},
+    {"{", refused},
+    {"", refused},
+    {"{} {}", refused},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
 static int is_refused(const row *r)
 {
-    return r->written && strcmp(r->written, "refused") == 0;
+    return r->written == refused || r->written == stricter;
 }
 
 static const char *written_for(const row *r)
@@ -343,6 +345,16 @@ static void doubles_and_floats_come_back_to_the_last_bit(void **state)
     }
 }
 
+/* 3.4028235e+38 is how Google's writer rounds it, and its reader then refuses. */
+static void
+the_greatest_float_is_read_rounded_and_written_so_that_all_read_it(void **state)
+{
+    (void)state;
+    assert_rewritten("{\"floatField\":3.4028235e+38}",
+                     "{\"floatField\":3.402823466e+38}");
+    assert_rewritten("{\"floats\":[-3.4028235e+38]}", "{\"floats\":[-3.402823466e+38]}");
+}
+
 /* ------------------------------------------------------------------ Json */
 
 static const char *const values[] = {
@@ -394,6 +406,17 @@ static void space_around_a_json_is_not_part_of_it(void **state)
     assert_string_equal(k->jsons[0]->text, "{ }");
     assert_string_equal(k->jsons[1]->text, "1");
     message_free(&k->base);
+}
+
+static void space_around_a_json_is_not_written(void **state)
+{
+    static char text[] = " { \"a\" : 1 }\n";
+    Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
+    kinds k = SESSILE__V1__KINDS__INIT;
+    (void)state;
+    json.text = text;
+    k.json = &json;
+    assert_written(&k, "{\"json\":{ \"a\" : 1 }}");
 }
 
 static void an_array_of_json_is_an_array_and_null_is_none(void **state)
@@ -731,9 +754,12 @@ static void put_line(FILE *to, const row *r, const char *text)
     message_free(&k->base);
 }
 
-static int is_one_line(const row *r)
+/* Lines for the judge of a row: none when it knows better, or a line cannot hold it. */
+static int lines_of(const row *r)
 {
-    return !strchr(r->text, '\n');
+    if (r->written == stricter || strchr(r->text, '\n'))
+        return 0;
+    return is_refused(r) ? 1 : 2;
 }
 
 /* Google's reader makes of each text the message that ours makes, and of what we write;
@@ -748,14 +774,13 @@ static void google_agrees_on_each_row(void **state)
     (void)state;
     assert_non_null(file);
     for (i = 0; i < ROWS; i++) {
-        if (!is_one_line(rows + i))
-            continue;
-        if (is_refused(rows + i)) {
+        int lines = lines_of(rows + i);
+        if (lines == 1)
             fprintf(file, "refused\t%s\n", rows[i].text);
-            continue;
+        if (lines == 2) {
+            put_line(file, rows + i, rows[i].text);
+            put_line(file, rows + i, written_for(rows + i));
         }
-        put_line(file, rows + i, rows[i].text);
-        put_line(file, rows + i, written_for(rows + i));
     }
     assert_int_equal(fclose(file), 0);
     snprintf(
@@ -765,9 +790,7 @@ static void google_agrees_on_each_row(void **state)
     said = popen(command, "r");
     assert_non_null(said);
     for (i = 0; i < ROWS; i++) {
-        if (!is_one_line(rows + i))
-            continue;
-        for (int times = is_refused(rows + i) ? 1 : 2; times > 0; times--) {
+        for (int lines = lines_of(rows + i); lines > 0; lines--) {
             if (!fgets(line, sizeof line, said))
                 fail_msg("the judge says nothing of %s", rows[i].text);
             line[strcspn(line, "\n")] = 0;
@@ -787,8 +810,11 @@ int main(void)
         cmocka_unit_test(each_row_is_read_and_written_as_it_says),
         cmocka_unit_test(values_arrive_in_their_members),
         cmocka_unit_test(doubles_and_floats_come_back_to_the_last_bit),
+        cmocka_unit_test(
+            the_greatest_float_is_read_rounded_and_written_so_that_all_read_it),
         cmocka_unit_test(json_is_kept_byte_for_byte),
         cmocka_unit_test(space_around_a_json_is_not_part_of_it),
+        cmocka_unit_test(space_around_a_json_is_not_written),
         cmocka_unit_test(an_array_of_json_is_an_array_and_null_is_none),
         cmocka_unit_test(a_json_that_is_none_is_not_written),
         cmocka_unit_test(errors_name_the_path),
