@@ -38,6 +38,8 @@
 /* The same of the whole text: a Json can have the greatest limits.depth, and what an
  * entry has around it. */
 #define JSON_TEXT_DEPTH (JSON_MESSAGE_DEPTH + 1008)
+/* Values in one request, as each "{}," in an array becomes a struct. */
+#define JSON_VALUES_MOST 100000
 
 /*
  * Reads size bytes of JSON, at most limit, as a message of this type. *out is freed with
@@ -45,8 +47,7 @@
  *
  * INVALID: not JSON (with the byte), no object, or a field that cannot be taken; the
  * message begins with the field's path, as "turn.messages[3].content", and never has more
- * of the text than the name of a field. LIMIT [size] or [depth]; NOMEM. An array of empty
- * messages takes some 50 times its size of memory: a limits what a caller can ask for.
+ * of the text than the name of a field. LIMIT [size], [depth] or [values]; NOMEM.
  */
 sessile_status json_to_message(const ProtobufCMessageDescriptor *type, const char *text,
                                size_t size, size_t limit, const allocator *a,

@@ -51,40 +51,51 @@ static sessile_status read_value(reader *r, const place *at, unsigned depth, jso
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SFIXED32:
-        return read_32(r, at, value, 1, to);
+        return scalar_32(r, at, value, 1, to);
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        return read_32(r, at, value, 0, to);
+        return scalar_32(r, at, value, 0, to);
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        return read_64(r, at, value, 1, to);
+        return scalar_64(r, at, value, 1, to);
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        return read_64(r, at, value, 0, to);
+        return scalar_64(r, at, value, 0, to);
     case PROTOBUF_C_TYPE_FLOAT:
-        status = read_real(r, at, value, 1, &real);
+        status = scalar_real(r, at, value, 1, &real);
         *(float *)to = (float)real;
         return status;
     case PROTOBUF_C_TYPE_DOUBLE:
-        return read_real(r, at, value, 0, to);
+        return scalar_real(r, at, value, 0, to);
     case PROTOBUF_C_TYPE_BOOL:
         if (value.type != JSON_TRUE && value.type != JSON_FALSE)
             return fail_type(r, at, "true or false", value);
         *(protobuf_c_boolean *)to = value.type == JSON_TRUE;
         return SESSILE_OK;
     case PROTOBUF_C_TYPE_ENUM:
-        return read_enum(r, at, value, to);
+        return scalar_enum(r, at, value, to);
     case PROTOBUF_C_TYPE_STRING:
-        return read_string(r, at, value, to);
+        return scalar_string(r, at, value, to);
     case PROTOBUF_C_TYPE_BYTES:
-        return read_bytes(r, at, value, to);
+        return scalar_bytes(r, at, value, to);
     case PROTOBUF_C_TYPE_MESSAGE:
         if (is_json_field(field))
             return read_json(r, value, field->descriptor, to);
         return read_message(r, at, depth, value, field->descriptor, to);
     }
     return SESSILE_OK;
+}
+
+/* Counts values before memory is taken for them. */
+static sessile_status count_values(reader *r, const place *at, size_t more)
+{
+    r->values += more;
+    return r->values <= JSON_VALUES_MOST
+               ? SESSILE_OK
+               : fail_at(r->err, SESSILE_LIMIT, at,
+                         "the message has more than %d values [values]: split it",
+                         JSON_VALUES_MOST);
 }
 
 static sessile_status read_array(reader *r, place *at, unsigned depth, json value,
@@ -94,7 +105,7 @@ static sessile_status read_array(reader *r, place *at, unsigned depth, json valu
     size_t *filled = member_of(message, field->quantifier_offset);
     size_t size = size_of_type(field->type);
     size_t count = 0;
-    sessile_status status = SESSILE_OK;
+    sessile_status status;
     json_iter it;
     char *array;
 
@@ -104,8 +115,9 @@ static sessile_status read_array(reader *r, place *at, unsigned depth, json valu
         count++;
     if (count == 0)
         return SESSILE_OK;
-    if (count > PTRDIFF_MAX / size)
-        return fail_nomem(r->err);
+    status = count_values(r, at, count);
+    if (status)
+        return status;
     array = host_alloc(r->alloc, count * size);
     if (!array)
         return fail_nomem(r->err);
@@ -167,7 +179,9 @@ static sessile_status read_field(reader *r, place *at, unsigned depth, json valu
             r->err, SESSILE_INVALID, at,
             "this excludes the field \"%s\", which is there, too: leave one out",
             protobuf_c_message_descriptor_get_field(message->descriptor, *chosen)->name);
-    status = read_value(r, at, depth, value, member_of(message, field->offset));
+    status = count_values(r, at, 1);
+    if (!status)
+        status = read_value(r, at, depth, value, member_of(message, field->offset));
     if (!status && in_oneof(field))
         *chosen = field->id;
     return status;
@@ -231,7 +245,7 @@ sessile_status json_to_message(const ProtobufCMessageDescriptor *type, const cha
                                size_t size, size_t limit, const allocator *a,
                                ProtobufCMessage **out, sessile_error *err)
 {
-    reader r = {a, {0}, {0}, {0}, err};
+    reader r = {a, {0}, {0}, {0}, 0, err};
     sessile_status status;
 
     *out = NULL;

@@ -56,7 +56,7 @@ static sessile_status decode(reader *r, const place *at, json value)
     return json_string(&r->text, value) ? fail_nomem(r->err) : SESSILE_OK;
 }
 
-sessile_status read_string(reader *r, const place *at, json value, char **out)
+sessile_status scalar_string(reader *r, const place *at, json value, char **out)
 {
     sessile_status status = decode(r, at, value);
     char *text;
@@ -84,8 +84,8 @@ static int normalize_base64(buf *text)
     return text->failed ? -1 : 0;
 }
 
-sessile_status read_bytes(reader *r, const place *at, json value,
-                          ProtobufCBinaryData *out)
+sessile_status scalar_bytes(reader *r, const place *at, json value,
+                            ProtobufCBinaryData *out)
 {
     sessile_status status = decode(r, at, value);
     unsigned char *bytes;
@@ -131,8 +131,8 @@ static sessile_status unquote(reader *r, const place *at, json *value)
     return SESSILE_OK;
 }
 
-static sessile_status read_whole(reader *r, const place *at, json value, unsigned bits,
-                                 int is_signed, uint64_t *out)
+static sessile_status whole_number(reader *r, const place *at, json value, unsigned bits,
+                                   int is_signed, uint64_t *out)
 {
     uint64_t most = UINT64_MAX >> (64 - bits) >> is_signed;
     sessile_status status = unquote(r, at, &value);
@@ -146,24 +146,24 @@ static sessile_status read_whole(reader *r, const place *at, json value, unsigne
                    (unsigned long long)most);
 }
 
-sessile_status read_32(reader *r, const place *at, json value, int is_signed,
-                       uint32_t *out)
+sessile_status scalar_32(reader *r, const place *at, json value, int is_signed,
+                         uint32_t *out)
 {
     uint64_t n;
-    sessile_status status = read_whole(r, at, value, 32, is_signed, &n);
+    sessile_status status = whole_number(r, at, value, 32, is_signed, &n);
     if (!status)
         *out = (uint32_t)n;
     return status;
 }
 
-sessile_status read_64(reader *r, const place *at, json value, int is_signed,
-                       uint64_t *out)
+sessile_status scalar_64(reader *r, const place *at, json value, int is_signed,
+                         uint64_t *out)
 {
-    return read_whole(r, at, value, 64, is_signed, out);
+    return whole_number(r, at, value, 64, is_signed, out);
 }
 
-sessile_status read_real(reader *r, const place *at, json value, int is_float,
-                         double *out)
+sessile_status scalar_real(reader *r, const place *at, json value, int is_float,
+                           double *out)
 {
     sessile_status status = SESSILE_OK;
     *out = 0;
@@ -188,14 +188,14 @@ sessile_status read_real(reader *r, const place *at, json value, int is_float,
                    is_float ? "float" : "double");
 }
 
-sessile_status read_enum(reader *r, const place *at, json value, uint32_t *out)
+sessile_status scalar_enum(reader *r, const place *at, json value, uint32_t *out)
 {
     const ProtobufCEnumDescriptor *type = at->field->descriptor;
     const ProtobufCEnumValue *found;
     sessile_status status;
 
     if (value.type == JSON_NUMBER)
-        return read_32(r, at, value, 1, out);
+        return scalar_32(r, at, value, 1, out);
     status = decode(r, at, value);
     if (status)
         return status;

@@ -13,12 +13,12 @@
 
 #include "base/text.h"
 #include "codec/json.h"
-#include "kinds.pb-c.h"
 #include "service/json.h"
+#include "service/kinds.pb-c.h"
 
 #define LIMIT (1 << 24)
 
-static const ProtobufCMessageDescriptor *const type = &sessile__v1__kinds__descriptor;
+static const ProtobufCMessageDescriptor *const type = &sessile__test__kinds__descriptor;
 
 static const char *const words[] = {
     "{\"",        "\":",         "\"}",        "\":{\"",     "null",     "\"NaN\"",

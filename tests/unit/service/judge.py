@@ -1,4 +1,4 @@
-"""judge.py FILE PROTO: what Google's own reader and writer say of the JSON of messages.
+"""judge.py FILE PROTO IMPORTED: what Google's own reader and writer say of the JSON of messages.
 
 Each line of FILE is `HEX TAB JSON`: a message in protobuf's bytes, and JSON that is said to be
 the same message; or `refused TAB JSON`. One line of output for each:
@@ -16,13 +16,13 @@ import tempfile
 from google.protobuf import json_format
 
 
-def compiled(proto):
-    """The module that protoc makes of a .proto file."""
-    folder, name = os.path.split(proto)
+def compiled(proto, imported):
+    """The module that protoc makes of a .proto file, and of one that it imports."""
     with tempfile.TemporaryDirectory() as made:
-        subprocess.run(["protoc", "-I", folder, "--python_out", made, name], check=True)
+        folders = ["-I" + os.path.dirname(path) for path in (proto, imported)]
+        subprocess.run(["protoc", "--python_out", made, *folders, proto, imported], check=True)
         sys.path.insert(0, made)
-        return importlib.import_module(name.replace(".proto", "_pb2"))
+        return importlib.import_module(os.path.basename(proto).replace(".proto", "_pb2"))
 
 
 def judge(kinds, expected, text):
@@ -41,7 +41,7 @@ def judge(kinds, expected, text):
 
 
 def main():
-    kinds = compiled(sys.argv[2]).Kinds
+    kinds = compiled(sys.argv[2], sys.argv[3]).Kinds
     with open(sys.argv[1], encoding="utf-8", newline="\n") as lines:
         for line in lines:
             expected, text = line.rstrip("\n").split("\t", 1)

@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "kinds.pb-c.h"
 #include "service/json.h"
+#include "service/kinds.pb-c.h"
 #include "support/rations.h"
 
 #include <cmocka.h> /* after the engine: it makes a macro of the name fail */
 
 #define LIMIT (8 << 20)
 
-typedef Sessile__V1__Kinds kinds;
+typedef Sessile__Test__Kinds kinds;
 
 /* ------------------------------------------------------------------ helpers */
 
@@ -37,7 +37,7 @@ static sessile_status read_exact(const char *text, ProtobufCMessage **out,
     sessile_status status;
     assert_non_null(copy);
     memcpy(copy, text, size);
-    status = json_to_message(&sessile__v1__kinds__descriptor, copy, size, LIMIT,
+    status = json_to_message(&sessile__test__kinds__descriptor, copy, size, LIMIT,
                              &allocator_default, out, err);
     free(copy);
     return status;
@@ -304,13 +304,13 @@ static void values_arrive_in_their_members(void **state)
     assert_string_equal(k->string_field, "a\nb");
     assert_int_equal(k->bytes_field.len, 2);
     assert_memory_equal(k->bytes_field.data, "\x00\xff", 2);
-    assert_int_equal(k->colour, SESSILE__V1__COLOUR__BELOW);
+    assert_int_equal(k->colour, SESSILE__TEST__COLOUR__BELOW);
     assert_int_equal(k->n_strings, 2);
     assert_string_equal(k->strings[1], "y");
     assert_int_equal(k->n_bools, 2);
     assert_int_equal(k->bools[0], 0);
     assert_int_equal(k->bools[1], 1);
-    assert_int_equal(k->choice_case, SESSILE__V1__KINDS__CHOICE_CHOICE_BYTES);
+    assert_int_equal(k->choice_case, SESSILE__TEST__KINDS__CHOICE_CHOICE_BYTES);
     assert_int_equal(k->choice_bytes.len, 1);
     assert_int_equal(k->inner->count, 3);
     assert_null(k->json);
@@ -322,7 +322,7 @@ static void doubles_and_floats_come_back_to_the_last_bit(void **state)
     uint64_t random = 88172645463325252u; /* xorshift, always the same */
     (void)state;
     for (int i = 0; i < 20000; i++) {
-        kinds k = SESSILE__V1__KINDS__INIT;
+        kinds k = SESSILE__TEST__KINDS__INIT;
         kinds *back;
         uint32_t low;
         sessile_error err;
@@ -391,7 +391,7 @@ static void json_is_kept_byte_for_byte(void **state)
         assert_string_equal(k->inners[0]->content->text, values[i]);
         assert_int_equal(k->n_jsons, 2);
         assert_string_equal(k->jsons[1]->text, values[i]);
-        assert_int_equal(k->choice_case, SESSILE__V1__KINDS__CHOICE_CHOICE_JSON);
+        assert_int_equal(k->choice_case, SESSILE__TEST__KINDS__CHOICE_CHOICE_JSON);
         assert_string_equal(k->choice_json->text, values[i]);
         assert_written(k, text);
         message_free(&k->base);
@@ -412,7 +412,7 @@ static void space_around_a_json_is_not_written(void **state)
 {
     static char text[] = " { \"a\" : 1 }\n";
     Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
-    kinds k = SESSILE__V1__KINDS__INIT;
+    kinds k = SESSILE__TEST__KINDS__INIT;
     (void)state;
     json.text = text;
     k.json = &json;
@@ -433,9 +433,9 @@ static void a_json_that_is_none_is_not_written(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
-        Sessile__V1__Inner inner = SESSILE__V1__INNER__INIT;
-        Sessile__V1__Inner *inners[] = {&inner, &inner};
-        kinds k = SESSILE__V1__KINDS__INIT;
+        Sessile__Test__Inner inner = SESSILE__TEST__INNER__INIT;
+        Sessile__Test__Inner *inners[] = {&inner, &inner};
+        kinds k = SESSILE__TEST__KINDS__INIT;
         inner.content = &json;
         k.inners = inners;
         k.n_inners = 2;
@@ -558,7 +558,7 @@ static void whole_numbers_are_exact_however_they_are_spelled(void **state)
 
 static void what_is_not_utf8_is_not_written(void **state)
 {
-    kinds k = SESSILE__V1__KINDS__INIT;
+    kinds k = SESSILE__TEST__KINDS__INIT;
     char *strings[] = {"a", "\xc3"};
     (void)state;
     k.strings = strings;
@@ -596,12 +596,12 @@ static void messages_nest_to_a_limit(void **state)
 
 static void messages_too_deep_are_not_written(void **state)
 {
-    Sessile__V1__Inner inner[JSON_MESSAGE_DEPTH];
-    Sessile__V1__Inner *pointers[JSON_MESSAGE_DEPTH];
-    kinds k = SESSILE__V1__KINDS__INIT;
+    Sessile__Test__Inner inner[JSON_MESSAGE_DEPTH];
+    Sessile__Test__Inner *pointers[JSON_MESSAGE_DEPTH];
+    kinds k = SESSILE__TEST__KINDS__INIT;
     (void)state;
     for (int i = 0; i < JSON_MESSAGE_DEPTH; i++) {
-        sessile__v1__inner__init(inner + i);
+        sessile__test__inner__init(inner + i);
         pointers[i] = inner + i;
         if (i > 0) {
             inner[i - 1].inner = pointers + i;
@@ -644,7 +644,7 @@ static void size_is_limited_both_ways(void **state)
     ProtobufCMessage *message;
     buf out;
     (void)state;
-    assert_int_equal(json_to_message(&sessile__v1__kinds__descriptor, text, size,
+    assert_int_equal(json_to_message(&sessile__test__kinds__descriptor, text, size,
                                      size - 1, &allocator_default, &message, &err),
                      SESSILE_LIMIT);
     assert_non_null(strstr(err.message, "[size]"));
@@ -656,6 +656,30 @@ static void size_is_limited_both_ways(void **state)
     assert_string_equal(out.data + 6, text);
     buf_deinit(&out);
     message_free(&k->base);
+}
+
+/* Each "{}," of a text becomes a struct. */
+static void values_are_counted_before_memory_is_taken(void **state)
+{
+    const size_t count = JSON_VALUES_MOST;
+    buf text;
+    kinds *k;
+    sessile_error err;
+    ProtobufCMessage *message;
+    (void)state;
+    buf_init(&text, &allocator_default);
+    buf_puts(&text, "{\"inners\":[{}");
+    for (size_t i = 1; i < count; i++)
+        buf_puts(&text, ",{}");
+    buf_puts(&text, "]}");
+    k = read_kinds(text.data);
+    assert_int_equal(k->n_inners, count);
+    message_free(&k->base);
+    text.size -= 1;
+    buf_puts(&text, ",\"inner\":{}}");
+    assert_int_equal(read_exact(text.data, &message, &err), SESSILE_LIMIT);
+    assert_non_null(strstr(err.message, "[values]"));
+    buf_deinit(&text);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -678,8 +702,8 @@ static void no_memory_is_told_and_nothing_leaks(void **state)
         const allocator a = {ration, &r};
         ProtobufCMessage *message;
         sessile_error err;
-        status = json_to_message(&sessile__v1__kinds__descriptor, whole, sizeof whole - 1,
-                                 LIMIT, &a, &message, &err);
+        status = json_to_message(&sessile__test__kinds__descriptor, whole,
+                                 sizeof whole - 1, LIMIT, &a, &message, &err);
         assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
         assert_true((status == SESSILE_OK) == (message != NULL));
         if (message) {
@@ -703,7 +727,7 @@ static void no_memory_is_told_and_nothing_leaks(void **state)
 static void without_an_error_to_fill_the_status_is_the_same(void **state)
 {
     Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
-    kinds k = SESSILE__V1__KINDS__INIT;
+    kinds k = SESSILE__TEST__KINDS__INIT;
     ProtobufCMessage *message;
     buf out;
     (void)state;
@@ -727,7 +751,7 @@ static void messages_from_bytes_are_freed_alike(void **state)
     assert_non_null(bytes);
     protobuf_c_message_pack(&k->base, bytes);
     message =
-        protobuf_c_message_unpack(&sessile__v1__kinds__descriptor, &made, size, bytes);
+        protobuf_c_message_unpack(&sessile__test__kinds__descriptor, &made, size, bytes);
     assert_non_null(message);
     assert_true(r.live > 0);
     message_free(message);
@@ -783,10 +807,10 @@ static void google_agrees_on_each_row(void **state)
         }
     }
     assert_int_equal(fclose(file), 0);
-    snprintf(
-        command, sizeof command,
-        "/usr/bin/python3 tests/unit/service/judge.py %s tests/unit/service/kinds.proto",
-        path);
+    snprintf(command, sizeof command,
+             "/usr/bin/python3 tests/unit/service/judge.py %s "
+             "tests/unit/service/kinds.proto engine/service/sessile.proto",
+             path);
     said = popen(command, "r");
     assert_non_null(said);
     for (i = 0; i < ROWS; i++) {
@@ -828,6 +852,7 @@ int main(void)
         cmocka_unit_test(messages_too_deep_are_not_written),
         cmocka_unit_test(json_nests_as_deep_in_as_out),
         cmocka_unit_test(size_is_limited_both_ways),
+        cmocka_unit_test(values_are_counted_before_memory_is_taken),
         cmocka_unit_test(no_memory_is_told_and_nothing_leaks),
         cmocka_unit_test(without_an_error_to_fill_the_status_is_the_same),
         cmocka_unit_test(messages_from_bytes_are_freed_alike),
