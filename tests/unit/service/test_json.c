@@ -70,7 +70,7 @@ static void assert_rewritten(const char *text, const char *expected)
     message_free(&message->base);
 }
 
-/* Refused as INVALID, with this sentence, or what it has to contain. */
+/* Refused as INVALID, and the error has this in it. */
 static void assert_refused(const char *text, const char *sentence)
 {
     sessile_error err;
@@ -80,6 +80,16 @@ static void assert_refused(const char *text, const char *sentence)
     assert_null(message);
     if (!strstr(err.message, sentence))
         fail_msg("%s: \"%s\" does not say: %s", text, err.message, sentence);
+}
+
+static void assert_refused_at(const char *text, const char *beginning)
+{
+    sessile_error err;
+    ProtobufCMessage *message;
+    assert_refused(text, beginning);
+    (void)read_exact(text, &message, &err);
+    if (strstr(err.message, beginning) != err.message)
+        fail_msg("%s: \"%s\" does not begin with: %s", text, err.message, beginning);
 }
 
 static void assert_unwritable(const kinds *message, sessile_status expected,
@@ -449,27 +459,31 @@ static void a_json_that_is_none_is_not_written(void **state)
 static void errors_name_the_path(void **state)
 {
     (void)state;
-    assert_refused("[]", "the message: this has to be an object, and is an array");
-    assert_refused("{\"no_such\":1}", "the message: there is no field \"no_such\"");
-    assert_refused("{\"inners\":[{},{\"inner\":[{\"name\":1}]}]}",
-                   "inners[1].inner[0].name: this has to be a string, and is a number");
-    assert_refused("{\"inner\":{\"contnet\":1}}", "inner: there is no field \"contnet\"");
-    assert_refused(
+    assert_refused_at("[]", "the message: this has to be an object, and is an array");
+    assert_refused_at("{\"no_such\":1}", "the message: there is no field \"no_such\"");
+    assert_refused_at(
+        "{\"inners\":[{},{\"inner\":[{\"name\":1}]}]}",
+        "inners[1].inner[0].name: this has to be a string, and is a number");
+    assert_refused_at("{\"inner\":{\"contnet\":1}}",
+                      "inner: there is no field \"contnet\"");
+    assert_refused_at(
         "{\"int32_field\":2147483648}",
         "int32Field: this has to be a whole number from -2147483648 to 2147483647");
-    assert_refused("{\"uint64s\":[1,\"x\"]}",
-                   "uint64s[1]: this has to be a whole number from 0 "
-                   "to 18446744073709551615");
-    assert_refused("{\"int64Field\":1.5}",
-                   "from -9223372036854775808 to 9223372036854775807");
-    assert_refused("{\"colour\":\"PINK\"}", "colour: this is no name of the enum Colour");
-    assert_refused("{\"bytesField\":\"%\"}", "bytesField: this string is not base64");
-    assert_refused("{\"doubleField\":1e309}", "doubleField: this number is too great");
-    assert_refused("{\"boolField\":true,\"bool_field\":null}",
-                   "boolField: this field is given twice");
-    assert_refused("{\"choiceText\":\"\",\"choiceNumber\":0}",
-                   "choiceNumber: this excludes the field \"choice_text\"");
-    assert_refused("{\"int32s\":[1,2,null]}", "int32s[2]: ");
+    assert_refused_at("{\"uint64s\":[1,\"x\"]}",
+                      "uint64s[1]: this has to be a whole number from 0 "
+                      "to 18446744073709551615");
+    assert_refused_at("{\"int64Field\":1.5}",
+                      "int64Field: this has to be a whole number from "
+                      "-9223372036854775808 to 9223372036854775807");
+    assert_refused_at("{\"colour\":\"PINK\"}",
+                      "colour: this is no name of the enum Colour");
+    assert_refused_at("{\"bytesField\":\"%\"}", "bytesField: this string is not base64");
+    assert_refused_at("{\"doubleField\":1e309}", "doubleField: this number is too great");
+    assert_refused_at("{\"boolField\":true,\"bool_field\":null}",
+                      "boolField: this field is given twice");
+    assert_refused_at("{\"choiceText\":\"\",\"choiceNumber\":0}",
+                      "choiceNumber: this excludes the field \"choice_text\"");
+    assert_refused_at("{\"int32s\":[1,2,null]}", "int32s[2]: ");
     assert_refused("{\"stringField\":\"\xff\"}", "not UTF-8");
 }
 
@@ -617,6 +631,8 @@ static void messages_too_deep_are_not_written(void **state)
 static void json_nests_as_deep_in_as_out(void **state)
 {
     enum { DEEPEST = JSON_TEXT_DEPTH - 1 };
+    Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
+    kinds outer = SESSILE__TEST__KINDS__INIT;
     char text[2 * JSON_TEXT_DEPTH + 64] = "{\"json\":";
     size_t at = strlen(text);
     kinds *k;
@@ -633,6 +649,10 @@ static void json_nests_as_deep_in_as_out(void **state)
     memset(text + at + DEEPEST + 1, ']', DEEPEST + 1);
     strcpy(text + at + 2 * (DEEPEST + 1), "}");
     assert_int_equal(read_exact(text, &message, &err), SESSILE_LIMIT);
+    text[at + 2 * (DEEPEST + 1)] = 0;
+    json.text = text + at;
+    outer.json = &json;
+    assert_unwritable(&outer, SESSILE_LIMIT, "json: JSON is nested deeper");
 }
 
 static void size_is_limited_both_ways(void **state)
@@ -692,6 +712,31 @@ static const char whole[] = "{\"stringField\":\"a\",\"bytesField\":\"-_8\",\"col
                             "\"jsons\":[1,2],\"\\u006ason\":3,"
                             "\"choiceInner\":{\"content\":null}}";
 
+/* Writes with no allocation, one, two, until they suffice. */
+static sessile_status write_with_little_memory(const ProtobufCMessage *message,
+                                               rations *r)
+{
+    const allocator a = {ration, r};
+    sessile_status status = SESSILE_NOMEM;
+    sessile_error err;
+    long given;
+    for (given = 0; status == SESSILE_NOMEM && given < 1000; given++) {
+        buf out;
+        buf_init(&out, &a);
+        r->left = given;
+        status = message_to_json(message, LIMIT, &out, &err);
+        if (status) {
+            assert_int_equal(out.size, 0);
+        } else {
+            r->left = -1;
+            assert_written((const kinds *)message, out.data);
+        }
+        buf_deinit(&out);
+    }
+    assert_true(given > 2);
+    return status;
+}
+
 static void no_memory_is_told_and_nothing_leaks(void **state)
 {
     sessile_status status = SESSILE_NOMEM;
@@ -706,17 +751,8 @@ static void no_memory_is_told_and_nothing_leaks(void **state)
                                  sizeof whole - 1, LIMIT, &a, &message, &err);
         assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
         assert_true((status == SESSILE_OK) == (message != NULL));
-        if (message) {
-            buf out;
-            buf_init(&out, &a);
-            for (long left = 0; status; left++) {
-                r.left = left;
-                buf_clear(&out);
-                status = message_to_json(message, LIMIT, &out, &err);
-                assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
-            }
-            buf_deinit(&out);
-        }
+        if (message)
+            status = write_with_little_memory(message, &r);
         message_free(message);
         assert_int_equal(r.live, 0);
     }
