@@ -245,7 +245,7 @@ KINDS := $(BUILD)/proto/service/kinds.pb-c
 $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
-$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
 $(OBJ)/tests/fuzz/fuzz_json_message.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
@@ -313,7 +313,7 @@ SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call source
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
-$(BUILD)/tests/unit/service/test_json $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
+$(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
