@@ -25,6 +25,8 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
+# Google's own JSON of messages, which ours is compared with.
+TEST_PACKAGES  += python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -238,7 +240,14 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 $(PROTO).c $(PROTO).h &: engine/service/sessile.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
-$(OBJ)/proto/sessile.pb-c.o: $(PROTO).c
+# Those of the tests of JSON, which have every kind of field.
+KINDS := $(BUILD)/proto/service/kinds.pb-c
+$(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
+$(OBJ)/tests/fuzz/fuzz_json_message.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
@@ -307,6 +316,7 @@ $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
+$(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
@@ -317,9 +327,11 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
+$(BUILD)/fuzz/json_message: $(BUILD)/service.a
+$(BUILD)/fuzz/json_message: MORE_LIBS = $(SERVICE_LIBS)
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
