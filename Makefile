@@ -25,6 +25,8 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
+# Google's own JSON of messages, which ours is compared with.
+TEST_PACKAGES  += python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -238,7 +240,15 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 $(PROTO).c $(PROTO).h &: engine/service/sessile.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
-$(OBJ)/proto/sessile.pb-c.o: $(PROTO).c
+# Those of the tests of JSON, which have every kind of field.
+KINDS := $(BUILD)/proto/service/kinds.pb-c
+$(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
+$(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
+$(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
@@ -310,6 +320,7 @@ DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_guarded 
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
+$(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
@@ -319,15 +330,12 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
-# Of the service, only what reads requests.
-$(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
-$(BUILD)/fuzz/request: $(OBJ)/engine/service/decode.o $(OBJ)/engine/service/arena.o $(OBJ)/proto/sessile.pb-c.o
-$(BUILD)/fuzz/request: MORE_LIBS = -lprotobuf-c
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
+$(BUILD)/fuzz/json_message $(BUILD)/fuzz/request: $(BUILD)/service.a
+$(BUILD)/fuzz/json_message $(BUILD)/fuzz/request: MORE_LIBS = $(SERVICE_LIBS)
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $^ $(MORE_LIBS) $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
