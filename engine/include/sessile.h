@@ -1161,6 +1161,26 @@ SESSILE_API sessile_status sessile_session_watch(sessile_session *session,
                                                  int *changed, sessile_error *err);
 
 /*
+ * Asks the store once whether others have written to any of n open sessions: for programs
+ * that follow many of them. Reads no entry and waits for no session, so other threads may
+ * use the sessions meanwhile. The sessions must be of this store, and stay open during
+ * the call. One may be among them twice.
+ *
+ * changed: n bytes. 0: the log of sessions[i] ends where this handle has read or written
+ * it to. 1: look at it: it has grown, it was removed or replaced, another thread is using
+ * the handle just now, or the handle may not read it any more. The next call on the
+ * session shows the new entries, or says what is wrong. It stays 1 until then.
+ *
+ * Databases are asked with one statement for 10,000 sessions, files by their names. A
+ * store of the host's without `ends` (sessile_store.h) is asked for each size.
+ *
+ * On an error changed is all 0. INVALID: a session is of another store. BUSY, IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_changed(sessile_store *store,
+                                           sessile_session *const *sessions, size_t n,
+                                           unsigned char *changed, sessile_error *err);
+
+/*
  * Ends the waits of a session. May be called from another thread or from a signal
  * handler, as long as the handle is open. Every call of the handle that has begun and
  * waits, or comes to wait, returns CANCELLED within about 10 ms. Nothing was written

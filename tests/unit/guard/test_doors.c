@@ -149,6 +149,8 @@ DOOR(child_discarded,
      return sessile_child_discarded(w->s, w->child, sessile_text("x"), ERR);)
 GIVES_BLOCK(subsessions, sessile_subsession,
             sessile_subsessions(w->s, &out, &w->count, ERR))
+DOOR(changed, unsigned char changed;
+     return sessile_changed(w->view, &w->s, 1, &changed, ERR);)
 DOOR(session_watch, int changed;
      return sessile_session_watch(w->s, NULL, 0, &changed, ERR);)
 DOOR(session_damage, return sessile_session_damage(w->s, NULL, ERR);)
