@@ -273,6 +273,11 @@ uint64_t sessile_session_torn(const sessile_session *session)
     return session ? atomic_load(&GUARD_OWN(session)->torn) : 0;
 }
 
+size_t sessile_session_memory(const sessile_session *session)
+{
+    return session ? sizeof *session + session_memory(GUARD_OWN(session)) : 0;
+}
+
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
 {
     sessile_config config = {0};

@@ -34,6 +34,7 @@
  *   remove        sessions can only be deleted softly
  *   watch         a reader that waits for new entries polls the size
  *   ends          who follows many sessions asks the size of each
+ *   clock         a clock of this machine that is wrong is not noticed
  *   blob_replace, blob_remove
  *                 UNSUPPORTED: rotating keys, forgetting users
  *
@@ -386,6 +387,11 @@ typedef struct sessile_backend {
      * `size` of each, and learns of a removal only if `replaced` tells. */
     sessile_status (*ends)(void *self, sessile_backend_log *const *logs, size_t n,
                            uint64_t *bytes, sessile_error *err);
+
+    /* The time by the clock of the store's server, in ms since 1970-01-01T00:00Z, asked
+     * for in this call. Optional: leave it out if the store has no clock but that of this
+     * machine. */
+    sessile_status (*clock)(void *self, int64_t *now_ms, sessile_error *err);
 } sessile_backend;
 
 /*

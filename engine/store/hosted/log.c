@@ -237,6 +237,16 @@ static sessile_status hosted_ends(void *self, sessile_backend_log *const *logs, 
     return status;
 }
 
+static sessile_status hosted_clock(void *self, int64_t *now_ms, sessile_error *err)
+{
+    hosted *h = self;
+    *now_ms = 0;
+    HOSTED_CALL(status, h, err, clock, h->self, now_ms);
+    return !status && *now_ms <= 0
+               ? hosted_absurd(h, err, "its clock shows a time before 1970")
+               : status;
+}
+
 static int hosted_replaced(sessile_backend_log *backend_log)
 {
     return log_of(backend_log)->h->host.replaced(log_of(backend_log)->log) != 0;
@@ -390,4 +400,5 @@ void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
     shown->watch = host->watch ? hosted_watch : NULL;
     shown->fence = host->fence ? hosted_fence : NULL;
     shown->ends = host->ends ? hosted_ends : NULL;
+    shown->clock = host->clock ? hosted_clock : NULL;
 }

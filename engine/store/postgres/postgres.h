@@ -146,6 +146,7 @@ typedef enum pg_statement {
     PG_SETTLE,
     PG_LIMIT,
     PG_ENDS,
+    PG_CLOCK,
     PG_STATEMENTS,
     PG_ONCE = PG_STATEMENTS /* not prepared: its text comes with the step */
 } pg_statement;
@@ -484,5 +485,7 @@ void pg_watch_free(pg_store *ps);
 
 sessile_status pg_fence(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
                         sessile_error *err);
+
+sessile_status pg_clock(void *self, int64_t *now_ms, sessile_error *err);
 
 #endif

@@ -255,6 +255,7 @@ static const char *const texts[PG_STATEMENTS] = {
                 " FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS v(id, bytes,"
                 " n) LEFT JOIN @sessions s ON s.id = v.id"
                 " WHERE s.name IS NULL OR s.bytes <> v.bytes",
+    [PG_CLOCK] = "SELECT clock_timestamp()",
 };
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)

@@ -92,6 +92,7 @@ DOOR(store_set_fallback,
 GIVES_BLOCK(list_with, sessile_listed,
             sessile_list_with(w->view, NULL, &out, &w->count, ERR))
 GIVES_BLOCK(list, sessile_listed, sessile_list(w->view, NULL, &out, &w->count, ERR))
+DOOR(store_clock, int64_t ahead; return sessile_store_clock(w->view, &ahead, NULL, ERR);)
 DOOR(keys_rotate, return sessile_keys_rotate(w->view, NULL, &w->u64, ERR);)
 GIVES_BLOCK(keys_status, sessile_keys, sessile_keys_status(w->view, &out, ERR))
 DOOR(reseal_begin, sessile_reseal *out;
