@@ -185,13 +185,13 @@ sessile_status sessile_changed(sessile_store *store, sessile_session *const *ses
         changed[i] = 0;
     }
     GUARD_ENTER(changed, store);
-    session_core **cores = mem_alloc(&core->alloc, (n ? n : 1) * sizeof(*cores));
+    session_core **cores = mem_alloc(&core->alloc, (n ? n : 1) * sizeof *cores);
     if (!cores)
         return GUARD_LEAVE(fail_nomem(err));
     for (size_t i = 0; i < n; i++)
         cores[i] = GUARD_ALSO(sessions[i]);
     sessile_status status = session_changed(core, cores, n, changed, err);
-    mem_free(&core->alloc, cores, (n ? n : 1) * sizeof(*cores));
+    mem_free(&core->alloc, cores, (n ? n : 1) * sizeof *cores);
     /* of a session that may not be read through its handle nothing is said: the next call
      * on it is refused, and says why */
     for (size_t i = 0; !status && i < n; i++)

@@ -64,13 +64,13 @@ static sessile_status poll(const sessile_backend *table, sessile_backend_log *lo
 sessile_status log_ends(store *st, log_t *const *logs, size_t n, uint64_t *bytes,
                         const allocator *a, sessile_error *err)
 {
-    sessile_backend_log **handles = mem_alloc(a, n * sizeof(*handles));
+    sessile_backend_log **handles = mem_alloc(a, n * sizeof *handles);
     if (!handles)
         return fail_nomem(err);
     for (size_t i = 0; i < n; i++)
         handles[i] = logs[i]->handle;
     sessile_status status = st->table->ends(st->self, handles, n, bytes, err);
-    mem_free(a, handles, n * sizeof(*handles));
+    mem_free(a, handles, n * sizeof *handles);
     return status;
 }
 

@@ -143,7 +143,7 @@ sessile_status session_changed(store_core *st, session_core *const *sessions, si
 
     if (n == 0)
         return SESSILE_OK;
-    log_t **logs = mem_alloc(&st->alloc, room * sizeof(*logs));
+    log_t **logs = mem_alloc(&st->alloc, room * sizeof *logs);
     uint64_t *bytes = mem_alloc(&st->alloc, room * sizeof *bytes);
     if (!logs || !bytes)
         status = fail_nomem(err);
@@ -155,7 +155,7 @@ sessile_status session_changed(store_core *st, session_core *const *sessions, si
     }
     if (status)
         memset(changed, 0, n);
-    mem_free(&st->alloc, logs, room * sizeof(*logs));
+    mem_free(&st->alloc, logs, room * sizeof *logs);
     mem_free(&st->alloc, bytes, room * sizeof *bytes);
     return status;
 }

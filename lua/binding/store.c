@@ -229,7 +229,7 @@ static int store_changed(lua_State *L, struct binding_store *store)
     luaL_checktype(L, 2, LUA_TTABLE);
     size_t n = (size_t)lua_rawlen(L, 2), room = n ? n : 1;
     luaL_argcheck(L, n < INT_MAX / sizeof *sessions, 2, "too many sessions");
-    sessions = lua_newuserdatauv(L, room * sizeof(*sessions), 0);
+    sessions = lua_newuserdatauv(L, room * sizeof *sessions, 0);
     changed = lua_newuserdatauv(L, room, 0);
     for (size_t i = 0; i < n; i++) {
         lua_rawgeti(L, 2, (lua_Integer)(i + 1));

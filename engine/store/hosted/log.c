@@ -222,7 +222,7 @@ static sessile_status hosted_ends(void *self, sessile_backend_log *const *logs, 
                                   uint64_t *bytes, sessile_error *err)
 {
     hosted *h = self;
-    sessile_backend_log **theirs = mem_alloc(&h->alloc, n * sizeof(*theirs));
+    sessile_backend_log **theirs = mem_alloc(&h->alloc, n * sizeof *theirs);
     if (!theirs)
         return fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
@@ -230,7 +230,7 @@ static sessile_status hosted_ends(void *self, sessile_backend_log *const *logs, 
         bytes[i] = SESSILE_LOG_GONE;
     }
     HOSTED_CALL(status, h, err, ends, h->self, theirs, n, bytes);
-    mem_free(&h->alloc, theirs, n * sizeof(*theirs));
+    mem_free(&h->alloc, theirs, n * sizeof *theirs);
     for (size_t i = 0; !status && i < n; i++)
         if (bytes[i] > BYTES_MOST && bytes[i] != SESSILE_LOG_GONE)
             status = hosted_absurd(h, err, "a log has more bytes than there are");

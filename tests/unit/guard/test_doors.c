@@ -829,6 +829,26 @@ static void a_step_is_refused_once_the_view_is_revoked(void **state)
     }
 }
 
+/* Of a session whose handle may not read it nobody learns by asking for many; those who
+ * ask for others are not refused because of it. */
+static void a_session_that_may_not_be_read_counts_as_changed(void **state)
+{
+    world *w = *state;
+    unsigned char changed[2];
+
+    become(w, PERMISSIONS_ALL);
+    assert_int_equal(sessile_changed(w->store, &w->s, 1, changed, ERR), SESSILE_OK);
+    assert_int_equal(changed[0], 0);
+    become(w, 0);
+    sessile_session *s[2] = {w->s, NULL};
+    sessile_session_options o = named("other");
+    assert_int_equal(sessile_session_open(&s[1], w->store, &o, ERR), SESSILE_OK);
+    assert_int_equal(sessile_changed(w->store, s, 2, changed, ERR), SESSILE_OK);
+    assert_int_equal(changed[0], 1);
+    assert_int_equal(changed[1], 0);
+    sessile_session_close(s[1], NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -842,6 +862,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_host_alone_opens_its_own, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_step_is_refused_once_the_view_is_revoked,
+                                        open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_session_that_may_not_be_read_counts_as_changed,
                                         open_world, close_world),
     };
     return cmocka_run_group_tests_name("doors", tests, NULL, NULL);
