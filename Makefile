@@ -26,7 +26,8 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
 # Google's own JSON of messages, which ours is compared with.
-TEST_PACKAGES  += python3-protobuf protobuf-compiler
+# Foreign clients and judges of the service.
+TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler openssl curl
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -142,7 +143,7 @@ build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
 service: $(SERVER)
 everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
-            $(BUILD)/accuracy/retrieval
+            $(BUILD)/accuracy/retrieval $(BUILD)/proto/service/sessile_pb2.py
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
@@ -251,6 +252,11 @@ $(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
 $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
+
+# The same for clients in Python, which tests are.
+$(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
+	@mkdir -p $(@D)
+	protoc --python_out=$(@D) -Iengine/service $<
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
