@@ -442,7 +442,7 @@ static void read_some(conn *c)
     /* OpenSSL may hold bytes of which epoll knows nothing. */
     if (i == READS && c->tls && c->phase != CONN_DEAD) {
         c->again = 1;
-        conn_due(c, c->loop->now_us);
+        conn_due(c, c->loop->now_us + 1); /* in the next turn */
     }
     conn_dirty(c);
 }
@@ -457,7 +457,8 @@ static void shake_hands(conn *c)
         return;
     }
     if (done && c->owner.channel && tls_speaks_h2(c->tls) != 1) {
-        conn_end(c); /* a server that speaks no HTTP/2 */
+        c->error = EPROTONOSUPPORT; /* a server that speaks no HTTP/2 */
+        conn_end(c);
         return;
     }
     if (done && tls_speaks_h2(c->tls) >= 0) {
@@ -479,6 +480,7 @@ static void connected(conn *c)
     int error = 0;
     socklen_t size = sizeof error;
     if (getsockopt(c->io.fd, SOL_SOCKET, SO_ERROR, &error, &size) || error) {
+        c->error = error;
         conn_end(c);
         return;
     }
@@ -507,11 +509,11 @@ static void ready(source *s, uint32_t events)
         read_some(c);
 }
 
-static void begin(conn *c, rpc_tls *tls, conn_phase phase)
+static void begin(conn *c, rpc_tls *tls, const char *host, conn_phase phase)
 {
     c->phase = phase;
     if (tls) {
-        c->tls = tls_link_new(tls, c->io.fd);
+        c->tls = tls_link_new(tls, c->io.fd, host);
         if (!c->tls) {
             conn_end(c);
             return;
@@ -526,11 +528,11 @@ void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls)
 {
     c->owner.listener = l;
     atomic_fetch_add(&c->loop->figures.connections, 1);
-    begin(c, tls, tls ? CONN_HANDSHAKE : CONN_SNIFFING);
+    begin(c, tls, NULL, tls ? CONN_HANDSHAKE : CONN_SNIFFING);
 }
 
-void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls)
+void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls, const char *host)
 {
     c->owner.channel = channel;
-    begin(c, tls, CONN_CONNECTING);
+    begin(c, tls, host, CONN_CONNECTING);
 }

@@ -68,6 +68,7 @@ struct conn {
         uint64_t opened, heard, wrote, age, drain; /* drain: the second GOAWAY; 0: none */
     } at;
     timer timer;
+    int error; /* errno of connecting */
     unsigned draining : 1, hostile : 1;
     unsigned again : 1; /* there may be bytes of which epoll knows nothing */
 };
@@ -77,8 +78,8 @@ struct conn {
 conn *conn_new(rpc_loop *loop, int fd, const rpc_limits *limits);
 /* A server's connection begins. tls may be NULL. */
 void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls);
-/* A client's connection begins: its socket is connecting. */
-void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls);
+/* A client's connection begins: its socket is connecting. host: whom it expects there. */
+void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls, const char *host);
 
 /* There is something to send: produce() is called before the turn ends. */
 void conn_dirty(conn *c);
