@@ -85,7 +85,9 @@ void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls, const char *h
 void conn_dirty(conn *c);
 /* No more shall be put into c->out for now. */
 int conn_full(const conn *c);
-/* look() is called at that time, or earlier. */
+/* So long after us; UINT64_MAX for 0 ms, which is no limit. */
+uint64_t conn_after(uint64_t us, int ms);
+/* look() is called at that time, or earlier; UINT64_MAX: it need not be. */
 void conn_due(conn *c, uint64_t at_us);
 void conn_drain(conn *c);
 /* Ends after what is left to send. */

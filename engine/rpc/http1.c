@@ -138,9 +138,8 @@ static int finish(http1 *h)
     call_over(call, RPC_GONE_FINISHED);
     if (h->last)
         h->ended = 1;
-    else if (h->conn->limits->ms.idle)
-        conn_due(h->conn,
-                 h->conn->loop->now_us + (uint64_t)h->conn->limits->ms.idle * 1000);
+    else
+        conn_due(h->conn, conn_after(h->conn->loop->now_us, h->conn->limits->ms.idle));
     return h->last ? -1 : 0;
 }
 
@@ -230,8 +229,7 @@ static long take_head(http1 *h, const char *data, size_t size)
     if (!h->since) {
         h->began = 1;
         h->since = c->loop->now_us;
-        if (c->limits->ms.first)
-            conn_due(c, h->since + (uint64_t)c->limits->ms.first * 1000);
+        conn_due(c, conn_after(h->since, c->limits->ms.first));
     }
     taken = size < limit - before ? size : limit - before;
     buf_put(&h->head, data, taken);
@@ -294,12 +292,12 @@ static uint64_t look(conn *c)
     uint64_t now = c->loop->now_us, due = UINT64_MAX;
     const rpc_limits *limits = c->limits;
 
-    if (h->since && limits->ms.first)
-        due = h->since + (uint64_t)limits->ms.first * 1000;
-    else if (!h->began && limits->ms.first)
-        due = c->at.opened + (uint64_t)limits->ms.first * 1000;
-    else if (!h->call && limits->ms.idle)
-        due = c->at.heard + (uint64_t)limits->ms.idle * 1000;
+    if (h->since)
+        due = conn_after(h->since, limits->ms.first);
+    else if (!h->began)
+        due = conn_after(c->at.opened, limits->ms.first);
+    else if (!h->call)
+        due = conn_after(c->at.heard, limits->ms.idle);
     if (due > now)
         return due;
     if (h->since && !h->replied) {

@@ -21,15 +21,25 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static int up(void **state)
+static int up_with(void **state, int first_ms)
 {
     echo *e = malloc(sizeof *e);
     rpc_limits limits;
     rpc_limits_init(&limits);
-    limits.ms.first = 700;
+    limits.ms.first = first_ms;
     echo_start(e, 1, "127.0.0.1:0", &limits, NULL);
     *state = e;
     return 0;
+}
+
+static int up(void **state)
+{
+    return up_with(state, 0);
+}
+
+static int up_hasty(void **state)
+{
+    return up_with(state, 300);
 }
 
 static int down(void **state)
@@ -137,7 +147,7 @@ static void test_what_is_refused(void **state)
         const row *r = &refused[i];
         int ended, fd = wire_open(e->address), before = e->begun, status = 0;
         wire_send(fd, r->request, strlen(r->request));
-        wire_read(fd, got, sizeof got, 3000, &ended);
+        wire_read(fd, got, sizeof got, 60000, &ended);
         close(fd);
         sscanf(got, "HTTP/1.1 %d ", &status);
         if (status != r->status || !ended || count(got, "HTTP/1.1 ") != 1 ||
@@ -159,7 +169,7 @@ static void test_requests_one_after_the_other_on_one_connection(void **state)
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < sizeof post - 1; i++)
             assert_int_equal(wire_send(fd, post + i, 1), 0);
-        wire_read(fd, got, sizeof got, 100, &ended);
+        wire_read(fd, got, sizeof got, 1000, &ended);
         assert_int_equal(ended, 0);
         assert_true(strncmp(got, "HTTP/1.1 200 OK\r\n", 17) == 0);
         assert_non_null(strstr(got, "content-length: 11\r\n"));
@@ -179,7 +189,7 @@ static void test_a_slow_request_is_given_up(void **state)
     for (size_t i = 0; i < 4; i++) {
         int ended, fd = wire_open(e->address);
         wire_send(fd, part, sizes[i]);
-        wire_read(fd, got, sizeof got, 5000, &ended);
+        wire_read(fd, got, sizeof got, 60000, &ended);
         assert_int_equal(ended, 1);
         if (sizes[i] >= 24)
             assert_true(strncmp(got, "HTTP/1.1 408 ", 13) == 0);
@@ -192,7 +202,7 @@ static void test_a_slow_request_is_given_up(void **state)
 static void curl(const char *expected, const char *const *more, const char *url)
 {
     const char *argv[16] = {
-        "/usr/bin/curl", "-sS", "-m", "20", "-w", "[%{http_code} %{http_version}]"};
+        "/usr/bin/curl", "-sS", "-m", "120", "-w", "[%{http_code} %{http_version}]"};
     static char out[65536];
     size_t n = 6;
     int code;
@@ -277,7 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_what_is_refused),
         TEST(test_requests_one_after_the_other_on_one_connection),
-        TEST(test_a_slow_request_is_given_up),
+        cmocka_unit_test_setup_teardown(test_a_slow_request_is_given_up, up_hasty, down),
         TEST(test_curl_over_both_versions),
         TEST(test_curl_sends_a_large_body),
     };
