@@ -308,22 +308,27 @@ RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,t
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(call service_first,$^) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	@mkdir -p $(@D)
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
+# What the service is made of comes before the engine, which it uses.
+service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
+OF_RPC := $(BUILD)/fuzz/grpc_frame $(BUILD)/fuzz/http1 $(BUILD)/fuzz/http2 $(BUILD)/bench/rpc
+$(filter $(OF_RPC),$(FUZZERS) $(BENCHES)): $(BUILD)/service.a
+$(filter $(OF_RPC),$(FUZZERS) $(BENCHES)): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $(call service_first,$^) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(BENCH_LIBS) $(LIBS)
+	$(LINK) -o $@ $(call service_first,$^) $(BENCH_LIBS) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(A)
 	@mkdir -p $(@D)
