@@ -25,6 +25,8 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
+# Google's own JSON of messages, which ours is compared with.
+TEST_PACKAGES  += python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -70,8 +72,8 @@ ENGINE  := $(call objects,$(call sources,$(FLOORS:%=engine/%/*.c)))
 COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
-# The server: what it is made of, but for its main, is shared with its tests.
-SERVICE := $(call objects,$(filter-out engine/service/main.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+# The server is the executable with one more module; the rest of it is shared with its tests.
+SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
@@ -118,7 +120,7 @@ CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 # What writes events for specs.
 AUDITOR := $(if $(ENGINE),$(BUILD)/audit/write)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
-SERVER := $(if $(wildcard engine/service/main.c),$(BUILD)/libexec/sessile-server)
+SERVER := $(if $(wildcard engine/service/module.c),$(BUILD)/libexec/sessile-server)
 # JSON Schema, where a C++ compiler and the headers are.
 VALIJSON    ?= /usr/include/valijson
 HAS_SCHEMA  := $(and $(shell command -v $(CXX)),$(wildcard $(VALIJSON)/validator.hpp),\
@@ -238,7 +240,15 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 $(PROTO).c $(PROTO).h &: engine/service/sessile.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
-$(OBJ)/proto/sessile.pb-c.o: $(PROTO).c
+# Those of the tests of JSON, which have every kind of field.
+KINDS := $(BUILD)/proto/service/kinds.pb-c
+$(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
+$(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
+$(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
@@ -246,7 +256,7 @@ $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
 ifneq ($(wildcard engine/service/sessile.proto),)
 SERVICE += $(OBJ)/proto/sessile.pb-c.o
-$(filter $(OBJ)/engine/service/%,$(SERVICE)) $(OBJ)/engine/service/main.o: | $(PROTO).h
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h
 endif
 $(BUILD)/service.a: $(SERVICE)
@@ -254,9 +264,10 @@ $(BUILD)/service.a: $(SERVICE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(SERVER): $(OBJ)/engine/service/main.o $(BUILD)/service.a $(BUILD)/internal.a
+$(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
+$(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(SERVICE_LIBS) $(LIBS)
+	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 
 # Two headers of valijson, changed by limits.sed, come before those of the system. A version
 # in which there is nothing to change is refused.
@@ -304,8 +315,12 @@ SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call source
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+# Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
+$(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
+$(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(call service_first,$^) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
@@ -317,9 +332,9 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
-OF_RPC := $(BUILD)/fuzz/grpc_frame $(BUILD)/fuzz/http1 $(BUILD)/fuzz/http2 $(BUILD)/bench/rpc
-$(filter $(OF_RPC),$(FUZZERS) $(BENCHES)): $(BUILD)/service.a
-$(filter $(OF_RPC),$(FUZZERS) $(BENCHES)): MORE_LIBS = $(SERVICE_LIBS)
+WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 json_message request) $(BUILD)/bench/rpc
+$(WITH_SERVICE): $(BUILD)/service.a
+$(WITH_SERVICE): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)

@@ -22,7 +22,7 @@ static void too_late(timer *t);
 
 /* ---------------------------------------------------------------------- its life */
 
-rpc_call *call_new(conn *c)
+rpc_call *rpc_call_new(conn *c)
 {
     rpc_loop *loop = c->loop;
     rpc_call *call = mem_zalloc(&loop->alloc, sizeof *call);

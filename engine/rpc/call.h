@@ -58,7 +58,7 @@ struct rpc_call {
 };
 
 /* A call of a connection, with the loop's reference. NULL: no memory. */
-rpc_call *call_new(conn *c);
+rpc_call *rpc_call_new(conn *c);
 /* A field of the request; ":method", ":path" and ":authority" among them. */
 void call_header(rpc_call *call, const char *name, size_t name_size, const char *value,
                  size_t value_size);

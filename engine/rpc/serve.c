@@ -19,7 +19,7 @@ static rpc_call *of(stream *s)
 
 static stream *begun(http2 *h2, int32_t id)
 {
-    rpc_call *call = call_new(h2->conn);
+    rpc_call *call = rpc_call_new(h2->conn);
     if (!call)
         return NULL;
     http2_add(h2, &call->stream, id);
