@@ -120,7 +120,7 @@ describe("sessile serve", function()
   it("says what it would do, and ends, with --check", function()
     guarded.unguarded_only()
     cli.fails(3, "serve --check", "there is no store")
-    cli.done "new s"
+    cli.done "new --id s"
     local _, said = cli.done "serve --check --listen 127.0.0.1:0"
     expect.has(said, "Would serve")
     cli.configure 'return { serve = { cert = "/nowhere.pem" } }'
