@@ -145,6 +145,7 @@ static sessile_status set_up_session(pg_call *call, pg_conn *c, sessile_error *e
             c->since = pg_int(ps, r.of[0], 0, 1);
             c->standby = pg_int(ps, r.of[0], 0, 4) != 0;
         }
+        c->era = keep_era(&ps->keep);
     } else if (ended == PG_ANSWERED) {
         sessile_status status = pg_say(call, r.wrong, "a new connection", err);
         pg_results_free(ps, &r);

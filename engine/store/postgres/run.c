@@ -205,6 +205,10 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
     pg_ended ended = PG_ANSWERED;
     memset(out, 0, sizeof *out);
     out->count = count;
+    out->era = c->era;
+    pthread_mutex_lock(&call->ps->mutex);
+    call->ps->round_trips++;
+    pthread_mutex_unlock(&call->ps->mutex);
     for (int i = 0; i < count; i++) {
         pg_statement statement = steps[i].statement;
         preparing[i] = statement != PG_ONCE && !c->prepared[statement];
