@@ -26,6 +26,8 @@
     X(PQfinish)                  \
     X(PQstatus)                  \
     X(PQsocket)                  \
+    X(PQhost)                    \
+    X(PQport)                    \
     X(PQsslInUse)                \
     X(PQgssEncInUse)             \
     X(PQerrorMessage)            \
@@ -86,11 +88,13 @@ typedef struct pg_url {
 /* INVALID: names what is wrong, never a value that may be secret. */
 sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                             const os_table *os, const allocator *a, sessile_error *err);
-/* The values to connect with, as often as it was tried before: of several hosts another
- * one comes first each time. Both for mem_free(), of url->room and *size bytes. 0, or -1:
+/* The values to connect with: of several hosts number `first` comes first, counted round
+ * and round. Both for mem_free(), of url->room and *size bytes. 0, or -1:
  * no memory. */
-int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char **text,
+int pg_url_values(const pg_url *url, unsigned first, const char ***values, char **text,
                   size_t *size, const allocator *a);
+/* Which of several hosts that is; 0 when it is none of them. */
+int pg_url_host(const pg_url *url, const char *host, const char *port);
 void pg_url_free(pg_url *url, const pg_lib *lib, const allocator *a);
 /* 1 when text holds none of the secrets. */
 int pg_url_clean(const pg_url *url, const char *text);
@@ -195,11 +199,14 @@ void pg_records_free(pg_records *r);
 typedef struct pg_conn {
     struct pg_conn *next;
     PGconn *pg;
-    int32_t pid;   /* of the server's process; 0: unknown */
-    int64_t since; /* when that began, by the server */
-    int standby;   /* it was one when the connection was made: it may lag */
-    int unwaited;  /* a commit was made, and its wait for standbys was ended by others */
-    uint64_t era;  /* of keep.h */
+    int32_t pid;       /* of the server's process; 0: unknown */
+    int64_t since;     /* when that began, by the server */
+    int standby;       /* it was one when the connection was made: it may lag */
+    int replicated;    /* its commits wait for standbys */
+    uint32_t timeline; /* 0: unknown */
+    int64_t started;   /* when its server was; 0: unknown */
+    int unwaited; /* a commit was made, and its wait for standbys was ended by others */
+    uint64_t era; /* of keep.h */
     const pg_lib *lib;
     unsigned char prepared[PG_STATEMENTS];
 } pg_conn;
@@ -224,7 +231,13 @@ typedef struct pg_store {
     pthread_mutex_t mutex; /* all that follows */
     pthread_cond_t freed;
     pg_conn *idle;
-    int connections;      /* made or being made */
+    int connections;       /* made or being made */
+    struct {               /* server.c */
+        uint32_t timeline; /* the newest that was seen */
+        int64_t started;   /* when the last primary that answered was */
+        int64_t settled;   /* the same, of the one whose commits are known to be safe */
+        int host;          /* of several in the URL: that one */
+    } server;
     uint64_t round_trips; /* statements sent and waited for, a pipeline as one */
     /* watch.c */
     pthread_mutex_t watch_mutex; /* all that follows */
@@ -242,6 +255,7 @@ typedef struct pg_call {
     lock_stop stop;
     int first;   /* the store is being opened: what is not there is not waited for */
     int absent;  /* set: the tables are not there yet */
+    int blind;   /* nothing of the data is shown: it need not be safe */
     int primary; /* a standby is not asked: what it has not got may be there all the same
                   */
 } pg_call;
@@ -276,6 +290,19 @@ typedef enum pg_ended {
     PG_LATE,     /* no answer in time */
     PG_STOPPED
 } pg_ended;
+
+/* 1: a newer timeline was seen than this connection's. */
+int pg_is_old(pg_store *ps, const pg_conn *c);
+/* Takes a new connection's server into account. IO: it was replaced. */
+sessile_status pg_meet(pg_store *ps, pg_conn *c, sessile_error *err);
+/* Waits until what the server shows is safe. Otherwise the connection is to be discarded,
+ * and its process to be ended. */
+pg_ended pg_make_safe(pg_call *call, pg_conn *c);
+/* BUSY, or CANCELLED: it did not become safe in time. */
+sessile_status pg_say_unsafe(pg_call *call, pg_ended ended, sessile_error *err);
+enum { PG_END_MS = 1000 }; /* that takes as long as the least that a call takes */
+/* Ends a process whose answer nobody waits for any more. */
+void pg_end_process(pg_store *ps, int32_t pid, int64_t since);
 
 enum { PG_STEPS_MOST = 48 };
 typedef struct pg_results {

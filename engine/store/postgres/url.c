@@ -372,7 +372,7 @@ static void rotated(buf *out, const char *list, int by)
     buf_putc(out, '\0');
 }
 
-int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char **text,
+int pg_url_values(const pg_url *url, unsigned first, const char ***values, char **text,
                   size_t *size, const allocator *a)
 {
     size_t at[3], found[3], n = 0;
@@ -390,7 +390,7 @@ int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char 
             parts_of(url->values[i]) == url->hosts && n < 3) {
             found[n] = i;
             at[n++] = lists.size;
-            rotated(&lists, url->values[i], (int)(tries % (unsigned)url->hosts));
+            rotated(&lists, url->values[i], (int)(first % (unsigned)url->hosts));
         }
     }
     if (lists.failed) {
@@ -403,6 +403,28 @@ int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char 
     *size = lists.capacity;
     for (size_t i = 0; i < n; i++)
         (*values)[found[i]] = lists.data + at[i];
+    return 0;
+}
+
+/* 1: number i of a comma list, or its only one, is this text. */
+static int part_is(const char *list, int i, const char *text)
+{
+    if (!list || !text)
+        return 0;
+    for (int n = parts_of(list) > 1 ? i : 0; n > 0; n--)
+        list = strchr(list, ',') + 1;
+    size_t size = strcspn(list, ",");
+    return strlen(text) == size && memcmp(list, text, size) == 0;
+}
+
+int pg_url_host(const pg_url *url, const char *host, const char *port)
+{
+    const char *hosts = option(url->options, "host");
+    const char *ports = option(url->options, "port");
+    hosts = hosts ? hosts : option(url->options, "hostaddr");
+    for (int i = 0; i < url->hosts; i++)
+        if (part_is(hosts, i, host) && (!ports || part_is(ports, i, port)))
+            return i;
     return 0;
 }
 
