@@ -124,6 +124,6 @@ describe("sessile serve", function()
     local _, said = cli.done "serve --check --listen 127.0.0.1:0"
     expect.has(said, "Would serve")
     cli.configure 'return { serve = { cert = "/nowhere.pem" } }'
-    cli.fails(2, "serve --check", "a certificate and its key")
+    cli.fails(1, "serve --check", "a certificate and its key")
   end)
 end)
