@@ -23,6 +23,9 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES)
+# prometheus for promtool, which judges /metrics: 19 MB that no smaller package has. Its server is
+# not started (.ci/deps). The other two read what is exported as OTLP, with Google's decoder.
+TEST_PACKAGES  += prometheus python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -68,6 +71,9 @@ COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
+# The service is a program of its own, and no part of the library.
+SERVICE := $(call objects,$(filter-out engine/service/main.c,$(call sources,engine/service/*.c)))
+SERVICE_LIBS := -lcurl
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
 UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
 TEST_DIRS := $(UNIT_DIRS) crash fault kill model tamper store nodes
@@ -196,6 +202,12 @@ $(BUILD)/internal.a: $(ENGINE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# The service without its main, for its tests.
+$(BUILD)/service.a: $(SERVICE)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
 $(SO): $(ENGINE)
 	@mkdir -p $(@D)
 	$(LINK) -shared $(if $(SANITIZED),,-Wl,-z,defs) -Wl,-soname,libsessile.so.0 -o $@ $^ $(LIBS)
@@ -266,9 +278,12 @@ $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
 $(filter $(BUILD)/tests/model/%,$(TESTS)): $(MODEL_SHARED)
 $(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
+$(filter $(BUILD)/tests/unit/service/%,$(TESTS)): $(BUILD)/service.a
+$(filter $(BUILD)/tests/unit/service/%,$(TESTS)): DOOR_LIBS = $(SERVICE_LIBS)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	    $(TEST_LIBS) $(LIBS) $(DOOR_LIBS)
 
 $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	@mkdir -p $(@D)
