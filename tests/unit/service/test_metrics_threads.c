@@ -14,14 +14,18 @@
 
 #include "service/metrics.h"
 
-enum { THREADS = 6, ROUNDS = 20000 };
+enum { THREADS = 6, ROUNDS = 200000 };
 
 static const char *const methods[] = {"Turn"};
 static const metrics_names names = {methods, 1, NULL, 0};
 
+/* All begin at the same time, so that they meet. */
+static pthread_barrier_t begin;
+
 static void *count(void *arg)
 {
     metrics *m = arg;
+    pthread_barrier_wait(&begin);
     for (int i = 0; i < ROUNDS; i++) {
         metrics_add(m, METRIC_CALLS, 0, (size_t)(i % 3), 1);
         metrics_move(m, METRIC_QUEUE_LENGTH, i % 2 ? -1 : 1);
@@ -77,6 +81,7 @@ static void sums_are_exact(void **state)
     metrics *m = metrics_new(&allocator_default, &names);
     (void)state;
     assert_non_null(m);
+    assert_int_equal(pthread_barrier_init(&begin, NULL, THREADS), 0);
     assert_int_equal(pthread_create(&reading, NULL, read_on, m), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&counting[i], NULL, count, m), 0);
@@ -84,6 +89,7 @@ static void sums_are_exact(void **state)
         pthread_join(counting[i], NULL);
     atomic_store(&stop, 1);
     pthread_join(reading, NULL);
+    pthread_barrier_destroy(&begin);
 
     metrics_each(m, add_up, &t);
     assert_int_equal(t.calls[0], THREADS * ((ROUNDS + 2) / 3));
