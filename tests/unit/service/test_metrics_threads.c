@@ -14,7 +14,7 @@
 
 #include "service/metrics.h"
 
-enum { THREADS = 6, ROUNDS = 200000 };
+enum { THREADS = 6, ROUNDS = 1000000 };
 
 static const char *const methods[] = {"Turn"};
 static const metrics_names names = {methods, 1, NULL, 0};
