@@ -28,15 +28,6 @@ int trace_context_is_set(const trace_context *c)
     return c && !is_zero(c->trace, TRACE_ID_SIZE) && !is_zero(c->span, SPAN_ID_SIZE);
 }
 
-/* The bytes of lower-case hex: 0 or -1. */
-static int take_hex(unsigned char *out, const char *hex, size_t out_size)
-{
-    for (size_t i = 0; i < 2 * out_size; i++)
-        if (hex[i] >= 'A' && hex[i] <= 'F')
-            return -1;
-    return hex_decode(out, hex, out_size);
-}
-
 int traceparent_parse(trace_context *out, const char *text, size_t size)
 {
     trace_context c;
@@ -46,10 +37,10 @@ int traceparent_parse(trace_context *out, const char *text, size_t size)
     if (size < LENGTH || text[AT_TRACE - 1] != '-' || text[AT_SPAN - 1] != '-' ||
         text[AT_FLAGS - 1] != '-')
         return -1;
-    if (take_hex(&version, text, 1) || version == 0xff ||
-        take_hex(c.trace, text + AT_TRACE, TRACE_ID_SIZE) ||
-        take_hex(c.span, text + AT_SPAN, SPAN_ID_SIZE) ||
-        take_hex(&c.flags, text + AT_FLAGS, 1))
+    if (hex_decode(&version, text, 1) || version == 0xff ||
+        hex_decode(c.trace, text + AT_TRACE, TRACE_ID_SIZE) ||
+        hex_decode(c.span, text + AT_SPAN, SPAN_ID_SIZE) ||
+        hex_decode(&c.flags, text + AT_FLAGS, 1))
         return -1;
     if (size > LENGTH && (version == 0 || text[LENGTH] != '-'))
         return -1;
