@@ -87,22 +87,20 @@ static sessile_status take_url(reader *r, int signal, destination *to, int *foun
     *found = url != NULL;
     if (!url)
         return SESSILE_OK;
-    size_t size = strlen(url);
+    if (post_url_check(url))
+        return refuse(
+            r, "is not an http:// or https:// URL with a host and without a user. Put "
+               "credentials into OTEL_EXPORTER_OTLP_HEADERS");
     if (*path && strpbrk(url, "?#"))
         return refuse(r,
                       "is a base URL: it may have no '?' and no '#'. Set the URL of each "
                       "signal, as in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-    while (*path && size > 0 && url[size - 1] == '/')
+    size_t size = strlen(url);
+    while (*path && url[size - 1] == '/')
         size--;
     buf_put(&to->url, url, size);
     buf_put(&to->url, path, strlen(path) + 1);
-    if (to->url.failed)
-        return fail_nomem(r->err);
-    if (post_url_check(to->url.data))
-        return refuse(
-            r, "is not an http:// or https:// URL with a host and without a user. Put "
-               "credentials into OTEL_EXPORTER_OTLP_HEADERS");
-    return SESSILE_OK;
+    return to->url.failed ? fail_nomem(r->err) : SESSILE_OK;
 }
 
 /* A header of HTTP; spaces at the ends of a value are trimmed already. */

@@ -2,12 +2,14 @@
  * test_telemetry.c: spans, metrics and log records arrive at a receiver that decodes them
  * by protobuf, and what happens when it is away, slow, overloaded or refuses.
  */
+/* before cmocka, which has a macro of the name of a function of ours */
+#include "service/trace.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +19,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "service/trace.h"
 #include "support/check.h"
 #include "support/otlp.h"
 

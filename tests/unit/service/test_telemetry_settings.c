@@ -2,17 +2,18 @@
  * test_telemetry_settings.c: what the variables of OpenTelemetry mean, and the sentence
  * for each that means nothing.
  */
+/* before cmocka, which has a macro of the name of a function of ours */
+#include "service/telemetry_settings.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail
 
 #include <stdio.h>
 #include <string.h>
 
-#include "service/telemetry_settings.h"
 #include "support/check.h"
 
 #define ALL "OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"
@@ -167,7 +168,7 @@ static void samplers_are_known_by_their_names(void **state)
         {"traceidratio", "1.0", {SAMPLE_RATIO, 0, UINT64_C(1) << 63}},
         {"parentbased_traceidratio", "0.25", {SAMPLE_RATIO, 1, UINT64_C(1) << 61}},
         {"traceidratio", "0", {SAMPLE_RATIO, 0, 0}},
-        {"traceidratio", "1e-3", {SAMPLE_RATIO, 0, 9223372036854775u}},
+        {"traceidratio", "1e-3", {SAMPLE_RATIO, 0, 9223372036854776u}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -235,7 +236,7 @@ static void what_is_not_there_is_said_so(void **state)
     assert_bad(SESSILE_UNSUPPORTED, "OTEL_EXPORTER_OTLP_COMPRESSION", "gzip");
     assert_bad(SESSILE_UNSUPPORTED, "OTEL_LOGS_EXPORTER", "console");
     assert_bad(SESSILE_UNSUPPORTED, "OTEL_TRACES_SAMPLER", "xray");
-    assert_bad(SESSILE_UNSUPPORTED, "OTEL_TRACES_SAMPLER", "parentbased_");
+    assert_bad(SESSILE_UNSUPPORTED, "OTEL_TRACES_SAMPLER", "parentbased_x");
     must(READ(ALL, "OTEL_EXPORTER_OTLP_PROTOCOL", "http/json",
               "OTEL_EXPORTER_OTLP_COMPRESSION", "none"),
          &err);
