@@ -290,10 +290,12 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
+$(BUILD)/fuzz/telemetry: $(BUILD)/service.a
+$(BUILD)/fuzz/telemetry: DOOR_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) $(DOOR_LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a

@@ -231,9 +231,10 @@ static void report(telemetry *t, lane *l, const char *why)
 {
     static const char *const names[] = {"traces", "metrics", "logs"};
     char sentence[400];
-    if (!t->options.report || l->fails == (why != NULL))
+    int fails = why ? 1 : 0;
+    if (!t->options.report || l->fails == fails)
         return;
-    l->fails = why != NULL;
+    l->fails = fails;
     if (why)
         snprintf(sentence, sizeof sentence,
                  "The receiver of %s does not accept them (%s): see "
@@ -358,7 +359,7 @@ void telemetry_run(telemetry *t)
     lane *l;
     if (!t)
         return;
-    while ((l = next_lane(t, &turn)) != NULL) {
+    while ((l = next_lane(t, &turn))) {
         if (!l->batch.records)
             fill(t, l);
         if (l->batch.records)

@@ -6,7 +6,8 @@ rules are held: names in lowerCamelCase, ids as hex, enums as numbers, 64 bits a
 
 Prints its port, then a line of JSON for each request: path, headers, status of the answer, and
 what was decoded, or why it could not be. ANSWERS are the statuses of successive requests, the
-last one for all that follow: "503;retry-after=1 200", "sleep=2000 200;rejected=3".
+last one for all that follow: "503;retry-after=1 200", "200;sleep=2000 200;rejected=3". With
+"200;quiet=1" a line has the number of records instead of what was decoded.
 """
 import base64
 import json
@@ -122,6 +123,13 @@ def decode(path, body):
     return readable(json_format.MessageToDict(again, use_integers_for_enums=True))
 
 
+def count(decoded):
+    """The records of a request."""
+    resource = next(iter(decoded.values()))[0]
+    scope = next(value for name, value in resource.items() if name.startswith("scope"))[0]
+    return len(next(value for name, value in scope.items() if name != "scope"))
+
+
 class Receiver(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     turn = 0
@@ -137,6 +145,8 @@ class Receiver(BaseHTTPRequestHandler):
                 "headers": {name.lower(): value for name, value in self.headers.items()}}
         try:
             said["decoded"] = decode(self.path, body)
+            if "quiet" in options:
+                said["records"] = count(said.pop("decoded"))
         except Exception as why:  # pylint: disable=broad-except
             said["error"] = repr(why)
         print(json.dumps(said), flush=True)
