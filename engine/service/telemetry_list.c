@@ -83,6 +83,7 @@ int telemetry_list_read(const char *text, const allocator *a,
         failed = failed || put_value(&pair, trimmed(equals + 1, item.end)) ||
                  pair.failed || visit(arg, pair.data, pair.data + value);
     }
+    int no_memory = pair.failed;
     buf_wipe(&pair);
-    return failed ? -1 : 0;
+    return no_memory ? -2 : failed ? -1 : 0;
 }

@@ -58,6 +58,22 @@ static sessile_status refuse(reader *r, const char *why)
     return fail(r->err, SESSILE_INVALID, "%s %s", r->name, why);
 }
 
+/* A list in a variable, where there is one. */
+static sessile_status
+take_list(reader *r, const char *text,
+          int (*visit)(void *arg, const char *name, const char *value), void *arg)
+{
+    int result = text ? telemetry_list_read(text, r->out->resource.alloc, visit, arg) : 0;
+    if (!result)
+        return SESSILE_OK;
+    return result == -2
+               ? fail_nomem(r->err)
+               : refuse(
+                     r,
+                     "is not a list name=value,name=value with percent-encoded values, "
+                     "or names a header that is not to be set, as content-type");
+}
+
 /* A whole number from least to most, where there is a text. */
 static sessile_status take_number(reader *r, const char *text, long least, long most,
                                   long *out)
@@ -133,13 +149,11 @@ static sessile_status take_rest(reader *r, int signal, destination *to)
                     "%s asks for a compression that is not there: set it to none",
                     r->name);
     text = look_for(r, signal, "HEADERS");
-    if (text && telemetry_list_read(text, r->out->resource.alloc, take_header, to))
-        return refuse(
-            r, "is not a list name=value,name=value of headers with percent-encoded "
-               "values (and not those that are ours: content-type, host)");
+    sessile_status status = take_list(r, text, take_header, to);
+    if (status)
+        return status;
     long timeout = 10000;
-    sessile_status status =
-        take_number(r, look_for(r, signal, "TIMEOUT"), 1, DAY_MS, &timeout);
+    status = take_number(r, look_for(r, signal, "TIMEOUT"), 1, DAY_MS, &timeout);
     to->timeout_ms = (int)timeout;
     return status;
 }
@@ -189,10 +203,10 @@ static sessile_status take_resource(reader *r, const telemetry_program *program)
         take_attribute(r, "service.name", name);
         r->named = 1;
     }
-    const char *list = look(r, "OTEL_RESOURCE_ATTRIBUTES");
-    if (list && telemetry_list_read(list, r->out->resource.alloc, take_attribute, r))
-        return refuse(r,
-                      "is not a list name=value,name=value with percent-encoded values");
+    sessile_status status =
+        take_list(r, look(r, "OTEL_RESOURCE_ATTRIBUTES"), take_attribute, r);
+    if (status)
+        return status;
     if (!r->named)
         take_attribute(r, "service.name", "sessile-server");
     take_attribute(r, "service.version", program->version);

@@ -657,6 +657,68 @@ static void a_trace_that_is_not_sampled_is_passed_on_and_not_exported(void **sta
     clear(&s);
 }
 
+/* ------------------------------------------------------------------ without memory */
+
+typedef struct shortage {
+    int left;    /* fails at the call that brings it to 0 */
+    int64_t out; /* bytes that are not freed */
+} shortage;
+
+static void *short_of_memory(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    shortage *s = ud;
+    if (nsize > osize && --s->left == 0)
+        return NULL;
+    s->out += (int64_t)nsize - (int64_t)osize;
+    if (nsize > 0)
+        return realloc(ptr, nsize);
+    free(ptr);
+    return NULL;
+}
+
+/* Reads settings, makes an exporter, ends a span and drops it: 1 when no call failed. */
+static int live_once(scene *s, const allocator *a)
+{
+    sessile_error err;
+    telemetry_options options = {&s->settings, NULL, NULL, NULL};
+    trace_context c = {{1}, {1}, 1};
+    span one;
+    sessile_status status =
+        telemetry_settings_read(&s->settings, a, variable, s, &program, &err);
+    if (!status)
+        status = telemetry_new(&s->telemetry, a, &options, &err);
+    assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
+    if (!status) {
+        logger l = {.fd = -1, .also = telemetry_log, .also_ud = s->telemetry};
+        span_begin(&one, s->telemetry, "one", SPAN_SERVER, &c);
+        span_set(&one, attribute_text("a", "b"));
+        span_end(&one);
+        logline_write(&l, LEVEL_ERROR, &c, "m", (attribute[]){attribute_text("a", "b")},
+                      1);
+    }
+    telemetry_free(s->telemetry);
+    s->telemetry = NULL;
+    telemetry_settings_deinit(&s->settings);
+    return !status;
+}
+
+static void without_memory_nothing_is_kept_or_leaked(void **state)
+{
+    scene s = {.variables = {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1",
+                             "OTEL_EXPORTER_OTLP_HEADERS", "a=b",
+                             "OTEL_RESOURCE_ATTRIBUTES", "c=d"}};
+    int failed = 0, i = 0;
+    shortage all;
+    (void)state;
+    do { /* until a run needs fewer allocations than are allowed */
+        all = (shortage){++i, 0};
+        allocator a = {short_of_memory, &all};
+        failed += !live_once(&s, &a);
+        assert_int_equal(all.out, 0);
+    } while (all.left <= 0);
+    assert_true(failed > 10 && i - failed > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -678,6 +740,7 @@ int main(void)
         cmocka_unit_test(
             without_an_endpoint_nothing_is_recorded_and_traces_are_passed_on),
         cmocka_unit_test(a_trace_that_is_not_sampled_is_passed_on_and_not_exported),
+        cmocka_unit_test(without_memory_nothing_is_kept_or_leaked),
     };
     return cmocka_run_group_tests_name("telemetry", tests, NULL, NULL);
 }
