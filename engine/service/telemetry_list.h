@@ -10,8 +10,9 @@
  * items, do not count. Each pair is handed to visit, which returns 0 to continue; both
  * texts end with a NUL and live until it returns.
  *
- * Returns 0; -1: the text is no list (no '=', an odd name, a broken '%', a control character,
- * no UTF-8), or visit said so; -2: no memory. Pairs before that were handed over.
+ * Returns 0; -1: the text is no list (no '=', an odd name, a broken '%', a control
+ * character, no UTF-8), or visit said so; -2: no memory. Pairs before that were handed
+ * over.
  */
 int telemetry_list_read(const char *text, const allocator *a,
                         int (*visit)(void *arg, const char *name, const char *value),
