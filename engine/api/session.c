@@ -131,13 +131,40 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     GUARD_MADE_SESSION(out, status);
 }
 
+sessile_status sessile_session_as(sessile_session **out, sessile_session *session,
+                                  sessile_store *view, sessile_error *err)
+{
+    API_MAKE(out, session);
+    API_NEED(view);
+    session_core *shared = GUARD_OWN(session);
+    sessile_session_options own;
+    const sessile_session_options *options = &own;
+    session_names names = session_own_names(shared);
+    sessile_session_options_init(&own);
+    own.id = names.id;
+    own.agent = names.agent;
+    own.user = names.user;
+    GUARD_ENTER(session_as, view);
+    GUARD_NAMES(sessile_session_options, options, guard_own_names);
+    if (shared->store != core)
+        return GUARD_LEAVE(
+            fail(err, SESSILE_INVALID, "the session was opened through another store"));
+    GUARD_MAKE(out, &core->alloc);
+    (*out)->is_view = 1;
+    *GUARD_INTO(out) = shared;
+    sessile_status status =
+        GUARD_WHO ? guard_check_made(&call_, shared, err) : SESSILE_OK;
+    GUARD_MADE_SESSION(out, status);
+}
+
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
     if (!session)
         return SESSILE_OK;
+    int shares = session->is_view;
     GUARD_CLOSE(session);
-    return session_close(core, err);
+    return shares ? SESSILE_OK : session_close(core, err);
 }
 
 sessile_status sessile_session_sync(sessile_session *session, sessile_error *err)

@@ -113,6 +113,7 @@ GIVES_SESSION(session_open,
               sessile_session_open(&out, w->view,
                                    &(sessile_session_options){.id = sessile_text("s")},
                                    ERR))
+GIVES_SESSION(session_as, sessile_session_as(&out, w->s, w->view, ERR))
 DOOR(delete, sessile_session_options o = named("none");
      return sessile_delete(w->view, &o, NULL, NULL, ERR);)
 DOOR(undelete, sessile_session_options o = named("none");
