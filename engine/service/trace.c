@@ -3,7 +3,7 @@
  *
  * Attributes are written as JSON when they are set, and a span that ends becomes one
  * piece of JSON that the exporter's thread only has to send. So the caller's thread pays
- * for what it says (a microsecond or two), nothing borrowed outlives the call, and the
+ * for what it says (some microseconds), nothing borrowed outlives the call, and the
  * ring holds blocks of one kind.
  *
  * Sampling by a ratio compares the last 63 bits of the trace id, as the SDKs of other
@@ -46,12 +46,24 @@ static void record(span *s, telemetry *t)
     buf_init(&s->attributes, telemetry_allocator(t));
 }
 
-/* Draws the id of a span: not all zeros. */
+/* Draws an id: not all zeros. */
 static void draw(unsigned char *id, size_t size)
 {
     do
         random_bytes(id, size);
     while (!memcmp(id, (const unsigned char[TRACE_ID_SIZE]){0}, size));
+}
+
+/* Both ids of a root in one call, since each call asks the system. */
+static void draw_root(trace_context *c)
+{
+    unsigned char ids[TRACE_ID_SIZE + SPAN_ID_SIZE];
+    do {
+        random_bytes(ids, sizeof ids);
+        memcpy(c->trace, ids, TRACE_ID_SIZE);
+        memcpy(c->span, ids + TRACE_ID_SIZE, SPAN_ID_SIZE);
+    } while (!trace_context_is_set(c));
+    c->flags = TRACE_RANDOM;
 }
 
 void span_begin(span *s, telemetry *t, const char *name, span_kind kind,
@@ -65,11 +77,8 @@ void span_begin(span *s, telemetry *t, const char *name, span_kind kind,
         s->context = *from;
     if (!telemetry_wants(t, SIGNAL_TRACES))
         return;
-    if (!is_set) {
-        draw(s->context.trace, TRACE_ID_SIZE);
-        draw(s->context.span, SPAN_ID_SIZE);
-        s->context.flags = TRACE_RANDOM;
-    }
+    if (!is_set)
+        draw_root(&s->context);
     if (!sampler_takes(&telemetry_settings_of(t)->sampler, from, s->context.trace)) {
         s->context.flags &= (unsigned char)~TRACE_SAMPLED;
         return;
