@@ -25,9 +25,10 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
-# Google's own JSON of messages, which ours is compared with.
 # Foreign clients and judges of the service.
 TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler openssl curl
+# For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
+TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -338,7 +339,7 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
-WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 json_message request) $(BUILD)/bench/rpc
+WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 json_message request telemetry) $(BUILD)/bench/rpc
 $(WITH_SERVICE): $(BUILD)/service.a
 $(WITH_SERVICE): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
