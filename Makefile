@@ -19,7 +19,7 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libidn2-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 BUILD_PACKAGES += libhiredis-dev
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit libfaketime
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES)
@@ -70,13 +70,14 @@ BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
 UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
-TEST_DIRS := $(UNIT_DIRS) crash fault kill model tamper store nodes
+TEST_DIRS := $(UNIT_DIRS) crash fault kill model tamper store nodes service
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-# What is no test_x.c in store/ or nodes/ is shared by the programs there.
+# What is no test_x.c in store/, nodes/ or service/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
 MODEL_SHARED := $(call objects,$(filter-out tests/model/test_%,$(call sources,tests/model/*.c)))
 NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
+SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call sources,tests/service/*.c)))
 # A store as somebody else would build it, for the suite: shared/x.c is tests/store/x.so.
 STORE_OBJECTS := $(patsubst tests/store/shared/%.c,$(BUILD)/tests/store/%.so,\
                    $(call sources,tests/store/shared/*.c))
@@ -266,6 +267,7 @@ $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
 $(filter $(BUILD)/tests/model/%,$(TESTS)): $(MODEL_SHARED)
 $(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
+$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
