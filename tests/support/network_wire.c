@@ -119,15 +119,6 @@ static int own_users(wire_process *w)
     return w->users < 0 ? -1 : 0;
 }
 
-/* The namespace in which it lives itself: nobody's. */
-static const char *settle(wire_process *w)
-{
-    if (unshare(CLONE_NEWNET) && (own_users(w) || unshare(CLONE_NEWNET)))
-        return "network namespaces (run as root, or allow user namespaces)";
-    w->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    return w->home < 0 ? "/proc" : NULL;
-}
-
 static int set_address(int fd, unsigned long what, const char *device,
                        const char *address)
 {
@@ -146,22 +137,45 @@ static int bring_up(int fd, const char *device)
     return ioctl(fd, SIOCSIFFLAGS, &set);
 }
 
+/* In the namespace where it is made, and where it is. What could not be done, or NULL. */
+static const char *open_tun(int *tun)
+{
+    struct ifreq set = {.ifr_name = "tun0", .ifr_flags = IFF_TUN | IFF_NO_PI};
+    *tun = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (*tun < 0)
+        return "/dev/net/tun";
+    return ioctl(*tun, TUNSETIFF, &set) ? "a TUN device" : NULL;
+}
+
+/* The namespace in which it lives itself: nobody's. What could not be done, or NULL: then
+ * hosts can be made. */
+static const char *settle(wire_process *w)
+{
+    if (unshare(CLONE_NEWNET) && (own_users(w) || unshare(CLONE_NEWNET)))
+        return "network namespaces (run as root, or allow user namespaces)";
+    w->home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (w->home < 0)
+        return "/proc";
+    int probe;
+    const char *why = open_tun(&probe);
+    if (!why)
+        close(probe);
+    return why;
+}
+
 /* In the host's namespace. What could not be done, or NULL. */
 static const char *make_device(wire_process *w, machine *host)
 {
-    struct ifreq set = {.ifr_name = "tun0", .ifr_flags = IFF_TUN | IFF_NO_PI};
+    struct ifreq set = {.ifr_name = "tun0", .ifr_qlen = LONGEST_QUEUE};
     char address[32];
-    const char *why = NULL;
+    const char *why = open_tun(&host->tun);
+    if (why)
+        return why;
     snprintf(address, sizeof address, "10.77.0.%d", w->count + 1);
-    host->tun = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (host->tun < 0)
-        return "/dev/net/tun";
-    if (ioctl(host->tun, TUNSETIFF, &set))
-        return "a TUN device";
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    set.ifr_qlen = LONGEST_QUEUE;
-    if (fd < 0 || ioctl(fd, SIOCSIFTXQLEN, &set) || bring_up(fd, "lo") ||
-        set_address(fd, SIOCSIFADDR, "tun0", address) ||
+    (void)ioctl(fd, SIOCSIFTXQLEN,
+                &set); /* root alone; others have 500, and slower TCP */
+    if (fd < 0 || bring_up(fd, "lo") || set_address(fd, SIOCSIFADDR, "tun0", address) ||
         set_address(fd, SIOCSIFNETMASK, "tun0", "255.255.255.0") || bring_up(fd, "tun0"))
         why = "the address of a TUN device";
     if (fd >= 0)
