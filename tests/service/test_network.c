@@ -446,7 +446,33 @@ static void a_host_freezes_wakes_and_dies_whole(void **state)
     assert_int_equal(receive_number(s, 1, 1), 3); /* nobody else takes it any more */
 }
 
-/* The pid of a process that runs, from a file with "pid" in it. */
+/* Leaves a process in a host that has no parent any more and is stopped, says its number
+ * through `out`, and is killed. */
+_Noreturn static void leave_one_behind(int out)
+{
+    const char *why;
+    int ready[2];
+    pid_t left;
+    network *net = network_open(1, &why);
+    if (!net || pipe(ready))
+        _exit(1);
+    pid_t pid = network_fork(net, network_host(net, "one"));
+    if (pid == 0) {
+        if (setsid() < 0 || fork() != 0)
+            _exit(0);
+        pid = getpid();
+        if (write(ready[1], &pid, sizeof pid) != sizeof pid)
+            _exit(1);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    if (read(ready[0], &left, sizeof left) == sizeof left)
+        (void)!write(out, &left, sizeof left);
+    waitpid(pid, NULL, 0);
+    raise(SIGKILL);
+    _exit(1);
+}
+
 static void nothing_outlives_a_test_that_is_killed(void **state)
 {
     int ends[2];
@@ -454,25 +480,8 @@ static void nothing_outlives_a_test_that_is_killed(void **state)
     (void)needed(state);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     pid_t test = fork();
-    if (test == 0) {
-        const char *why;
-        network *net = network_open(1, &why);
-        pid_t pid = network_fork(net, network_host(net, "one"));
-        if (pid == 0) {
-            if (setsid() < 0 || fork() != 0)
-                _exit(0);
-            pid = getpid();
-            if (write(ends[1], &pid, sizeof pid) != sizeof pid)
-                _exit(1);
-            close(ends[1]);
-            raise(SIGSTOP);
-            for (;;)
-                pause();
-        }
-        close(ends[1]);
-        waitpid(pid, NULL, 0);
-        raise(SIGKILL);
-    }
+    if (test == 0)
+        leave_one_behind(ends[1]);
     close(ends[1]);
     assert_int_equal(read(ends[0], &left, sizeof left), sizeof left);
     close(ends[0]);

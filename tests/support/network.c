@@ -326,14 +326,49 @@ int network_wait_port(network *n, int host, int port, pid_t pid)
     return ended ? -1 : 0;
 }
 
+/* 'T', 'Z' and so on, of proc(5); 0: there is no such process. */
+static char state_of(pid_t pid, pid_t *parent)
+{
+    char name[64], state = 0;
+    int of = 0;
+    snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
+    FILE *stat = fopen(name, "re");
+    /* the name of its program may have blanks, but has no newline */
+    if (stat && fscanf(stat, "%*d (%*[^\n)]) %c %d", &state, &of) != 2)
+        state = 0;
+    if (stat)
+        fclose(stat);
+    *parent = (pid_t)of;
+    return state;
+}
+
+/* Whether the signal has done to a process all that it does. One that has ended and was
+ * not waited for is there to whoever looks for its number, such as a PostgreSQL that is
+ * started again. */
+static int took_effect(pid_t pid, int signal)
+{
+    pid_t parent;
+    char state = state_of(pid, &parent);
+    if (signal == SIGKILL)
+        return !state || (state == 'Z' && parent == getpid());
+    return signal != SIGSTOP || !state || state == 'Z' || state == 'T';
+}
+
 void network_signal(network *n, int host, int signal)
 {
-    int found, moving;
+    pid_t all[500];
+    int again;
     do {
-        found = network_signal_each(n->hosts[host].inode, signal, n->process, &moving);
-        if ((signal == SIGKILL && found > 0) || (signal == SIGSTOP && moving > 0))
-            usleep(PAUSE_US);
-    } while ((signal == SIGKILL && found > 0) || (signal == SIGSTOP && moving > 0));
+        int found = network_list(n->hosts[host].inode, n->process, all, 500);
+        again = 0;
+        for (int i = 0; i < found; i++) {
+            again |= signal == SIGKILL || !took_effect(all[i], signal);
+            kill(all[i], signal);
+        }
+        for (int i = 0; i < found; i++)
+            while (!took_effect(all[i], signal))
+                usleep(PAUSE_US);
+    } while (again);
 }
 
 const char *network_prefix(network *n, int host)

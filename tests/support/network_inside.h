@@ -30,8 +30,8 @@ int network_hear(int control, network_answer *answer, int fds[2]);
  * parent is gone, kills what runs in the hosts, ends. */
 _Noreturn void network_wire(int control, uint64_t seed, pid_t parent);
 
-/* One look at all processes: a signal to those in the network namespace with that inode,
- * except `but`. How many there were; *moving: how many of them were not stopped. */
-int network_signal_each(ino_t space, int signal, pid_t but, int *moving);
+/* The processes in the network namespace with that inode, except `but`: how many, at most
+ * `room` of them. */
+int network_list(ino_t space, pid_t but, pid_t *pids, int room);
 
 #endif

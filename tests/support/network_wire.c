@@ -205,27 +205,17 @@ static const char *make_host(wire_process *w, int *space)
     return NULL;
 }
 
-int network_signal_each(ino_t space, int signal, pid_t but, int *moving)
+int network_list(ino_t space, pid_t but, pid_t *pids, int room)
 {
     DIR *all = opendir("/proc");
     int found = 0;
-    *moving = 0;
-    for (struct dirent *e; all && (e = readdir(all));) {
-        char name[64], text[256] = "", *state;
+    for (struct dirent *e; all && found < room && (e = readdir(all));) {
+        char name[64];
         struct stat st;
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? (pid_t)atoi(e->d_name) : 0;
         snprintf(name, sizeof name, "/proc/%d/ns/net", (int)pid);
-        if (pid <= 0 || pid == but || stat(name, &st) || st.st_ino != space)
-            continue;
-        found++;
-        kill(pid, signal);
-        snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
-        int fd = open(name, O_RDONLY | O_CLOEXEC);
-        ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-        if (fd >= 0)
-            close(fd);
-        state = got > 0 ? strrchr(text, ')') : NULL;
-        *moving += state && state[1] && state[2] != 'T';
+        if (pid > 0 && pid != but && stat(name, &st) == 0 && st.st_ino == space)
+            pids[found++] = pid;
     }
     if (all)
         closedir(all);
@@ -405,6 +395,14 @@ static void forward(wire_process *w)
     }
 }
 
+static void end_all(ino_t space)
+{
+    pid_t pids[100];
+    for (int found; (found = network_list(space, getpid(), pids, 100)) > 0; usleep(1000))
+        for (int i = 0; i < found; i++)
+            kill(pids[i], SIGKILL);
+}
+
 void network_wire(int control, uint64_t seed, pid_t parent)
 {
     static wire_process w;
@@ -426,8 +424,6 @@ void network_wire(int control, uint64_t seed, pid_t parent)
     if (!why)
         forward(&w);
     for (int i = 0; i < w.count; i++)
-        for (int moving;
-             network_signal_each(w.hosts[i].space, SIGKILL, getpid(), &moving);)
-            usleep(1000);
+        end_all(w.hosts[i].space);
     _exit(0);
 }
