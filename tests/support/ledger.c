@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail
 
 #include <dirent.h>
 #include <errno.h>
