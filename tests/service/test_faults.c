@@ -52,8 +52,7 @@ static void open_session(sessile_store *store, const char *id, sessile_session *
 }
 
 /* This program, started as a writer: it ends when it is killed. */
-_Noreturn static void write_for_ever(const char *url, const char *folder,
-                                     unsigned writer)
+_Noreturn static void write_for_ever(const char *url, const char *folder, unsigned writer)
 {
     sessile_store *store;
     sessile_session *s[SESSIONS] = {NULL, NULL};

@@ -61,6 +61,7 @@ typedef struct network_counts {
     uint64_t arrived, bytes; /* written to the device, and how many bytes they have */
     uint64_t cut, lost, doubled;
     uint64_t crowded; /* lost as well: too many were waiting for their time */
+    uint64_t waiting; /* on their way now */
 } network_counts;
 network_counts network_count(network *n, int from, int to);
 

@@ -255,9 +255,7 @@ static packet take(wire_process *w)
 static void arrive(wire_process *w, int from, int to, const uint8_t *bytes, size_t size)
 {
     path *l = &w->links[from][to];
-    if (l->fault.cut) {
-        l->counts.cut++;
-    } else if (write(w->hosts[to].tun, bytes, size) == (ssize_t)size) {
+    if (write(w->hosts[to].tun, bytes, size) == (ssize_t)size) {
         l->counts.arrived++;
         l->counts.bytes += size;
     }
@@ -279,6 +277,7 @@ static void delay(wire_process *w, int from, int to, const uint8_t *bytes, size_
     if (!p.bytes)
         return;
     memcpy(p.bytes, bytes, size);
+    w->links[from][to].counts.waiting++;
     put(w, p);
 }
 
@@ -315,9 +314,25 @@ static void deliver_due(wire_process *w)
 {
     while (w->waiting > 0 && w->heap[0].due_ns <= now_ns()) {
         packet p = take(w);
+        w->links[p.from][p.to].counts.waiting--;
         arrive(w, p.from, p.to, p.bytes, p.size);
         free(p.bytes);
     }
+}
+
+/* What is on its way when a link is cut does not arrive. */
+static void withhold(wire_process *w, int from, int to)
+{
+    path *l = &w->links[from][to];
+    size_t count = w->waiting;
+    w->waiting = 0;
+    for (size_t i = 0; i < count; i++)
+        if (w->heap[i].from == from && w->heap[i].to == to)
+            free(w->heap[i].bytes);
+        else
+            put(w, w->heap[i]);
+    l->counts.cut += l->counts.waiting;
+    l->counts.waiting = 0;
 }
 
 /* ------------------------------------------------------------------ the process */
@@ -352,6 +367,8 @@ static int obey(wire_process *w)
     path *l = &w->links[order.from][order.to];
     if (order.word == NETWORK_FAULT)
         l->fault = order.fault;
+    if (l->fault.cut)
+        withhold(w, order.from, order.to);
     answer.counts = l->counts;
     network_say(w->control, &answer, NULL, 0);
     return 1;
