@@ -19,10 +19,14 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
 BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev libidn2-dev libstemmer-dev libutf8proc-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 BUILD_PACKAGES += libhiredis-dev
+# For the server and its clients. Without them everything else is built.
+SERVICE_PACKAGES := libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit libfaketime
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
-TEST_PACKAGES  += $(SCHEMA_PACKAGES)
+TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
+# Google's own JSON of messages, which ours is compared with.
+TEST_PACKAGES  += python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -30,7 +34,7 @@ SOAK_PACKAGES  := clang libclang-rt-14-dev
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
 
 # Said before anything is compiled.
-COMPILING := $(filter all build everything install,$(or $(MAKECMDGOALS),all))
+COMPILING := $(filter all build everything install service,$(or $(MAKECMDGOALS),all))
 MISSING   := $(if $(COMPILING),$(if $(filter no,$(DEPS)),,$(shell .ci/deps --missing $(BUILD_PACKAGES))))
 $(if $(MISSING),$(error Packages are missing. As root, type: apt-get install $(MISSING)))
 
@@ -52,6 +56,7 @@ LUA_LIB     ?= -llua5.4
 ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lstemmer -lutf8proc -lsqlite3 -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
+SERVICE_LIBS := -lnghttp2 -lssl -lcrypto -lprotobuf-c -lcurl
 # What only the executable is linked with: pages, screens, typed lines.
 COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 
@@ -67,6 +72,9 @@ ENGINE  := $(call objects,$(call sources,$(FLOORS:%=engine/%/*.c)))
 COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
+# The server is the executable with one more module; the rest of it is shared with its tests.
+SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
 UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
@@ -77,7 +85,6 @@ TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
 MODEL_SHARED := $(call objects,$(filter-out tests/model/test_%,$(call sources,tests/model/*.c)))
 NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
-SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call sources,tests/service/*.c)))
 # A store as somebody else would build it, for the suite: shared/x.c is tests/store/x.so.
 STORE_OBJECTS := $(patsubst tests/store/shared/%.c,$(BUILD)/tests/store/%.so,\
                    $(call sources,tests/store/shared/*.c))
@@ -113,6 +120,7 @@ CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 # What writes events for specs.
 AUDITOR := $(if $(ENGINE),$(BUILD)/audit/write)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
+SERVER := $(if $(wildcard engine/service/module.c),$(BUILD)/libexec/sessile-server)
 # JSON Schema, where a C++ compiler and the headers are.
 VALIJSON    ?= /usr/include/valijson
 HAS_SCHEMA  := $(and $(shell command -v $(CXX)),$(wildcard $(VALIJSON)/validator.hpp),\
@@ -122,7 +130,7 @@ SCHEMA := $(if $(HAS_SCHEMA),$(BUILD)/libexec/schema.so)
 ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encodings/%.bpe,\
                $(call sources,engine/tokens/data/*.zst))
 
-.PHONY: always all build demo test check asan tsan valgrind bench coverage install clean help deps
+.PHONY: always all build service demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
 .PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
@@ -132,7 +140,8 @@ all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
-everything: build $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
+service: $(SERVER)
+everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval
 
 # ---- objects -------------------------------------------------------------------------
@@ -227,6 +236,39 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 
+# The messages of the service, from its one description. What protoc-c writes is not linted.
+$(PROTO).c $(PROTO).h &: engine/service/sessile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(@D) -Iengine/service $<
+# Those of the tests of JSON, which have every kind of field.
+KINDS := $(BUILD)/proto/service/kinds.pb-c
+$(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
+$(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
+$(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
+$(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
+
+$(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
+ifneq ($(wildcard engine/service/sessile.proto),)
+SERVICE += $(OBJ)/proto/sessile.pb-c.o
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h
+endif
+$(BUILD)/service.a: $(SERVICE)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
+$(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
+
 # Two headers of valijson, changed by limits.sed, come before those of the system. A version
 # in which there is nothing to change is refused.
 $(BUILD)/include/valijson/%.hpp: $(VALIJSON)/%.hpp engine/screen/valijson/limits.sed
@@ -267,10 +309,21 @@ $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
 $(filter $(BUILD)/tests/model/%,$(TESTS)): $(MODEL_SHARED)
 $(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
+# Tests of the service know what it is made of; a test is linked with what it uses of that.
+OF_SERVICE := $(BUILD)/tests/service/% $(BUILD)/tests/unit/rpc/% $(BUILD)/tests/unit/service/%
+SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call sources,tests/service/*.c)))
+$(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
+$(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+# Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
+$(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
+RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
+$(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
+$(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	@mkdir -p $(@D)
@@ -278,9 +331,11 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
+$(BUILD)/fuzz/json_message $(BUILD)/fuzz/request: $(BUILD)/service.a
+$(BUILD)/fuzz/json_message $(BUILD)/fuzz/request: MORE_LIBS = $(SERVICE_LIBS)
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a

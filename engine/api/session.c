@@ -131,13 +131,40 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     GUARD_MADE_SESSION(out, status);
 }
 
+sessile_status sessile_session_as(sessile_session **out, sessile_session *session,
+                                  sessile_store *view, sessile_error *err)
+{
+    API_MAKE(out, session);
+    API_NEED(view);
+    session_core *shared = GUARD_OWN(session);
+    sessile_session_options own;
+    const sessile_session_options *options = &own;
+    session_names names = session_own_names(shared);
+    sessile_session_options_init(&own);
+    own.id = names.id;
+    own.agent = names.agent;
+    own.user = names.user;
+    GUARD_ENTER(session_as, view);
+    GUARD_NAMES(sessile_session_options, options, guard_own_names);
+    if (shared->store != core)
+        return GUARD_LEAVE(
+            fail(err, SESSILE_INVALID, "the session was opened through another store"));
+    GUARD_MAKE(out, &core->alloc);
+    (*out)->is_view = 1;
+    *GUARD_INTO(out) = shared;
+    sessile_status status =
+        GUARD_WHO ? guard_check_made(&call_, shared, err) : SESSILE_OK;
+    GUARD_MADE_SESSION(out, status);
+}
+
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
     if (!session)
         return SESSILE_OK;
+    int shares = session->is_view;
     GUARD_CLOSE(session);
-    return session_close(core, err);
+    return shares ? SESSILE_OK : session_close(core, err);
 }
 
 sessile_status sessile_session_sync(sessile_session *session, sessile_error *err)
@@ -171,6 +198,34 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
         return status;
     GUARD_ENTER(session_watch, session);
     return GUARD_LEAVE(session_watch(core, seen ? seen : &own, timeout_ms, changed, err));
+}
+
+sessile_status sessile_changed(sessile_store *store, sessile_session *const *sessions,
+                               size_t n, unsigned char *changed, sessile_error *err)
+{
+    error_clear(err);
+    API_NEED(store);
+    API_NEED_IF(n, sessions);
+    API_NEED_IF(n, changed);
+    for (size_t i = 0; i < n; i++) {
+        API_REFUSE_IF(!sessions[i], "one of sessions");
+        changed[i] = 0;
+    }
+    GUARD_ENTER(changed, store);
+    session_core **cores = mem_alloc(&core->alloc, (n ? n : 1) * sizeof *cores);
+    if (!cores)
+        return GUARD_LEAVE(fail_nomem(err));
+    for (size_t i = 0; i < n; i++)
+        cores[i] = GUARD_ALSO(sessions[i]);
+    sessile_status status = session_changed(core, cores, n, changed, err);
+    mem_free(&core->alloc, cores, (n ? n : 1) * sizeof *cores);
+    /* of a session that may not be read through its handle nothing is said: the next call
+     * on it is refused, and says why */
+    for (size_t i = 0; !status && i < n; i++)
+        if (GUARD_PRINCIPAL(sessions[i]) &&
+            GUARD_MAY(OP_changed, sessions[i], VIEW_SESSION, NULL))
+            changed[i] = 1;
+    return GUARD_LEAVE(status);
 }
 
 void sessile_interrupt(sessile_session *session)
@@ -243,6 +298,11 @@ sessile_status sessile_session_damage(sessile_session *session, uint64_t *lost,
 uint64_t sessile_session_torn(const sessile_session *session)
 {
     return session ? atomic_load(&GUARD_OWN(session)->torn) : 0;
+}
+
+size_t sessile_session_memory(const sessile_session *session)
+{
+    return session ? sizeof *session + session_memory(GUARD_OWN(session)) : 0;
 }
 
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)

@@ -411,9 +411,22 @@ static int process_run(lua_State *L)
     return 1;
 }
 
+/* replace(words): the program at words[1], a path, goes on in place of this one, with its
+ * environment and open files. Comes back only with nil, message, code. */
+static int process_replace(lua_State *L)
+{
+    char **words;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    words = words_of(L);
+    execv(words[0], words);
+    return failed(L, strerror(errno), errno == ENOENT ? "ENOTFOUND" : "EDENIED");
+}
+
 int luaopen_sessile_process(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"run", process_run}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"run", process_run}, {"replace", process_replace}, {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

@@ -33,9 +33,14 @@ static const luaL_Reg modules[] = {
     {NULL, NULL},
 };
 
+/* What the server is made of besides: not in every program that is linked with this file.
+ */
+__attribute__((weak)) int luaopen_sessile_service(lua_State *L);
+
 /* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
  */
-static const char *const places[] = {"/../lua", "/share/lua/5.4", NULL};
+static const char *const places[] = {"/../lua", "/share/lua/5.4", "/../share/lua/5.4",
+                                     NULL};
 
 static int is_file(const char *path)
 {
@@ -98,6 +103,10 @@ static int run_main(lua_State *L)
 
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     luaL_setfuncs(L, modules, 0);
+    if (luaopen_sessile_service) {
+        lua_pushcfunction(L, luaopen_sessile_service);
+        lua_setfield(L, -2, "sessile.service");
+    }
     lua_pop(L, 1);
 
     /* These files first: they belong to the C inside this executable. */

@@ -41,7 +41,8 @@ enum { TOLD_NOTHING, TOLD_OPEN, TOLD_FAILURE, TOLD_END };
 /* names: what it is of, borrowed from the core; number: of the handles of its guard;
  * counted: who is counted for its session (0: not worked out); op: the call that made it;
  * told: of what goes on, what the audit knows; shared: of a memory, that an agent keeps
- * it for all users; is_view: of a store, that another handle closes the core. */
+ * it for all users; is_view: of a store or session, that another handle closes the core.
+ */
 #define GUARD_HANDLE(type)                    \
     struct sessile_##type {                   \
         type##_core *core;                    \

@@ -265,6 +265,19 @@ SESSILE_API sessile_status sessile_store_renew(sessile_store *view, sessile_stor
                                                const sessile_credential *credential,
                                                sessile_error *err);
 
+/*
+ * Makes another handle of an open session, whose calls are checked against what the view
+ * may. For a host that serves one session to several: it is opened once, through the
+ * host's own handle, and read into memory once. The new handle shares the session; close
+ * it before that one.
+ *
+ * INVALID: the session is of another store. DENIED, IO, FULL, NOMEM: as for
+ * sessile_resume().
+ */
+SESSILE_API sessile_status sessile_session_as(sessile_session **out,
+                                              sessile_session *session,
+                                              sessile_store *view, sessile_error *err);
+
 /* Ends what a view and its views may, in all threads: the next call through each of their
  * handles is DENIED, and so is the next step of what goes on. INVALID: not a view. */
 SESSILE_API sessile_status sessile_store_revoke(sessile_store *view, sessile_error *err);

@@ -191,6 +191,11 @@ function paths.worker(given)
   return given and paths.expand(given) or libexec "sessile-worker"
 end
 
+--- The program that serves sessions over a network; nil: it was not installed.
+function paths.server()
+  return libexec "sessile-server"
+end
+
 --- The library that knows JSON Schema; nil: none is found.
 function paths.schema_library()
   return libexec "schema.so"

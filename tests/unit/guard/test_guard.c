@@ -100,6 +100,17 @@ static sessile_session_options named(const char *agent, const char *user, const 
     return o;
 }
 
+#define HELLO "{\"role\":\"user\",\"content\":\"hello there\"}"
+
+static size_t count(world *w, sessile_session *s)
+{
+    sessile_message *rows;
+    size_t n;
+    assert_int_equal(sessile_messages(s, NULL, &rows, &n, &w->err), SESSILE_OK);
+    sessile_free(rows);
+    return n;
+}
+
 static sessile_session *made(world *w, sessile_store *st, const char *agent,
                              const char *user, const char *id)
 {
@@ -137,8 +148,6 @@ static size_t listed(world *w, sessile_store *st)
     sessile_free(rows);
     return count;
 }
-
-#define HELLO "{\"role\":\"user\",\"content\":\"hello there\"}"
 
 /* ------------------------------------------------------------------ whose sessions */
 
@@ -585,6 +594,41 @@ static void a_session_outlives_its_view(void **state)
 }
 
 /* A copy of a store wants the right of both sides. */
+/* A host opens a session once, and serves it to those who may see it. */
+static void an_open_session_is_shared_with_whom_it_belongs_to(void **state)
+{
+    world *w = *state;
+    sessile_store *ann = view_of(w, "ann", "editor"), *bob = view_of(w, "bob", "editor"),
+                  *looks = view_of(w, "ann", "viewer"), *other;
+    sessile_session *s = made(w, w->store, "main", "ann", "s"), *hers, *seen, *none;
+    sessile_store_options plain;
+
+    assert_int_equal(sessile_session_as(&hers, s, ann, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_session_as(&seen, s, looks, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_session_as(&none, s, bob, &w->err), SESSILE_DENIED);
+    assert_null(none);
+    assert_int_equal(sessile_append(hers, sessile_text(HELLO), NULL, &w->err),
+                     SESSILE_OK);
+    assert_int_equal(sessile_append(seen, sessile_text(HELLO), NULL, &w->err),
+                     SESSILE_DENIED);
+    assert_int_equal(sessile_session_close(hers, &w->err), SESSILE_OK);
+    /* what was closed was a handle: the session is open, and has what was written */
+    assert_int_equal(count(w, seen), 1);
+    assert_int_equal(sessile_session_close(seen, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_append(s, sessile_text(HELLO), NULL, &w->err), SESSILE_OK);
+    assert_int_equal(count(w, s), 2);
+
+    sessile_store_options_init(&plain);
+    plain.key_source = SESSILE_KEY_PLAIN;
+    assert_int_equal(sessile_open(&other, "ram:", &plain, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_session_as(&none, s, other, &w->err), SESSILE_INVALID);
+    sessile_store_close(other);
+    sessile_session_close(s, NULL);
+    sessile_store_close(ann);
+    sessile_store_close(bob);
+    sessile_store_close(looks);
+}
+
 static void a_copy_between_stores_asks_both_principals(void **state)
 {
     world *w = *state, other = {0};
@@ -700,6 +744,7 @@ int main(void)
         cmocka_unit_test(a_store_that_requires_a_principal_gives_the_host_views_alone),
         IN_WORLD(a_view_does_not_change_what_the_host_has_set),
         IN_WORLD(a_session_outlives_its_view),
+        IN_WORLD(an_open_session_is_shared_with_whom_it_belongs_to),
         IN_WORLD(a_copy_between_stores_asks_both_principals),
         IN_WORLD(a_users_memory_is_the_users),
         IN_WORLD(can_says_what_a_call_would_be_answered),

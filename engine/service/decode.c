@@ -1,0 +1,174 @@
+/*
+ * decode.c: requests, from bytes that anybody may have made.
+ *
+ * protobuf-c unpacks a message without a look at its strings, and turns a string with a
+ * NUL in it into a shorter one; and a small request can ask for much memory, since each
+ * empty part of it becomes a struct. So the bytes are walked first, along the
+ * descriptors: strings are UTF-8 without a NUL, the depth and the number of parts are
+ * bounded. What the walk does not understand is refused, so it and protobuf-c see the
+ * same message.
+ */
+#include "service/server.h"
+
+#include <string.h>
+
+enum { DEPTH_MOST = 16, PARTS_MOST = 100000 };
+
+typedef enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_64 = 1,
+    WIRE_SIZED = 2,
+    WIRE_32 = 5
+} wire_type;
+
+typedef struct reader {
+    const unsigned char *at, *end;
+} reader;
+
+typedef struct field {
+    uint32_t id;
+    wire_type type;
+    uint64_t number; /* of a varint */
+    reader bytes;    /* of a sized field */
+} field;
+
+/* 1, or 0: it does not end within 10 bytes, or at all. */
+static int read_varint(reader *r, uint64_t *out)
+{
+    uint64_t n = 0;
+    for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+        unsigned char byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            return 0;
+        n |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *out = n;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The next field: 1, or 0: it is malformed. Groups are: nobody writes them any more. */
+static int read_field(reader *r, field *out)
+{
+    uint64_t tag, size;
+    if (!read_varint(r, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+        return 0;
+    *out = (field){.id = (uint32_t)(tag >> 3), .type = (wire_type)(tag & 7)};
+    switch (out->type) {
+    case WIRE_VARINT:
+        return read_varint(r, &out->number);
+    case WIRE_64:
+        size = 8;
+        break;
+    case WIRE_32:
+        size = 4;
+        break;
+    case WIRE_SIZED:
+        if (!read_varint(r, &size))
+            return 0;
+        break;
+    default:
+        return 0;
+    }
+    if (size > (size_t)(r->end - r->at))
+        return 0;
+    out->bytes = (reader){r->at, r->at + size};
+    r->at += size;
+    return 1;
+}
+
+typedef struct walk {
+    size_t parts;
+    sessile_error *err;
+} walk;
+
+static sessile_status walk_message(walk *w, const ProtobufCMessageDescriptor *type,
+                                   reader bytes, int depth);
+
+static sessile_status walk_field(walk *w, const ProtobufCMessageDescriptor *type,
+                                 const field *f, int depth)
+{
+    const ProtobufCFieldDescriptor *known =
+        protobuf_c_message_descriptor_get_field(type, f->id);
+    size_t size = (size_t)(f->bytes.end - f->bytes.at);
+    if (!known)
+        return SESSILE_OK;
+    if (known->type == PROTOBUF_C_TYPE_MESSAGE) {
+        if (f->type != WIRE_SIZED)
+            return fail(w->err, SESSILE_INVALID, "%s.%s is no message", type->short_name,
+                        known->name);
+        return walk_message(w, known->descriptor, f->bytes, depth + 1);
+    }
+    if (known->type != PROTOBUF_C_TYPE_STRING)
+        return SESSILE_OK;
+    if (f->type != WIRE_SIZED || memchr(f->bytes.at, 0, size) ||
+        !utf8_valid(f->bytes.at, size))
+        return fail(w->err, SESSILE_INVALID,
+                    "%s.%s is not text in UTF-8 without a NUL: names that are not "
+                    "belong into Session.raw",
+                    type->short_name, known->name);
+    return SESSILE_OK;
+}
+
+static sessile_status walk_message(walk *w, const ProtobufCMessageDescriptor *type,
+                                   reader bytes, int depth)
+{
+    if (depth > DEPTH_MOST)
+        return fail(w->err, SESSILE_LIMIT, "the request is nested more than %d deep",
+                    DEPTH_MOST);
+    while (bytes.at < bytes.end) {
+        field f;
+        if (!read_field(&bytes, &f))
+            return fail(w->err, SESSILE_INVALID, "the request is no %s of sessile.proto",
+                        type->short_name);
+        if (++w->parts > PARTS_MOST)
+            return fail(w->err, SESSILE_LIMIT, "the request has more than %d parts",
+                        PARTS_MOST);
+        sessile_status status = walk_field(w, type, &f, depth);
+        if (status)
+            return status;
+    }
+    return SESSILE_OK;
+}
+
+static void *arena_alloc(void *memory, size_t size)
+{
+    return arena_new(memory, size);
+}
+
+static void arena_keep(void *memory, void *ptr)
+{
+    (void)memory;
+    (void)ptr;
+}
+
+sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void *data,
+                              size_t size, arena *memory, ProtobufCMessage **out,
+                              sessile_error *err)
+{
+    static const unsigned char none;
+    const unsigned char *bytes = size ? data : &none;
+    walk w = {0, err};
+    ProtobufCAllocator from = {arena_alloc, arena_keep, memory};
+    sessile_status status = walk_message(&w, type, (reader){bytes, bytes + size}, 0);
+    if (status)
+        return status;
+    *out = protobuf_c_message_unpack(type, &from, size, bytes);
+    return *out ? SESSILE_OK
+                : fail(err, SESSILE_INVALID, "the request is no %s of sessile.proto",
+                       type->short_name);
+}
+
+uint64_t decode_lane(const void *data, size_t size)
+{
+    static const unsigned char none;
+    const unsigned char *bytes = size ? data : &none;
+    reader r = {bytes, bytes + size};
+    field f;
+    while (r.at < r.end && read_field(&r, &f))
+        if (f.id == 1 && f.type == WIRE_SIZED && f.bytes.at < f.bytes.end)
+            return hash64(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+    return 0;
+}

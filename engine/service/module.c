@@ -1,0 +1,156 @@
+/*
+ * module.c: the Lua module sessile.service, which only the program sessile-server has.
+ *
+ * service.run(store, settings, ready) serves an open store until SIGTERM or SIGINT, and
+ * returns true, or nil, a message and a code. ready(address) is called once it listens;
+ * if it returns false, nothing is served. The program's configuration, the store, its
+ * guard and its policies are Lua's to open, as for every other command.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "binding.h"
+#include "service/service.h"
+
+/* Signals: a handler may set a number, and call what sets one. */
+static service *running;
+static volatile sig_atomic_t hung_up;
+
+static void on_signal(int number)
+{
+    if (number == SIGHUP)
+        hung_up = 1;
+    else if (running)
+        service_stop(running);
+}
+
+/* 1: the certificates are to be read again. */
+static int asked_to_reload(void *arg)
+{
+    (void)arg;
+    int was = hung_up;
+    hung_up = 0;
+    return was;
+}
+
+static void handle_signals(void (*handler)(int))
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        (void)sigaction(signals[i], &action, NULL);
+    action.sa_handler = SIG_IGN;
+    (void)sigaction(SIGPIPE, &action, NULL);
+}
+
+static const char *text_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, 2, name); /* stays on the stack: it holds the text */
+    return lua_isnil(L, -1) ? NULL : luaL_checkstring(L, -1);
+}
+
+static int number_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, 2, name);
+    lua_Integer n = lua_isnil(L, -1) ? 0 : luaL_checkinteger(L, -1);
+    luaL_argcheck(L, n >= -1 && n <= INT32_MAX, 2, name);
+    lua_pop(L, 1);
+    return (int)n;
+}
+
+static int flag_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, 2, name);
+    int is = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return is;
+}
+
+static service_settings read_settings(lua_State *L)
+{
+    service_settings s;
+    luaL_checktype(L, 2, LUA_TTABLE);
+    luaL_checkstack(L, 16, NULL);
+    memset(&s, 0, sizeof s);
+    s.listen.address = text_field(L, "listen");
+    s.listen.cert = text_field(L, "cert");
+    s.listen.key = text_field(L, "key");
+    s.listen.ca = text_field(L, "client_ca");
+    s.listen.certificate_role = text_field(L, "certificate_role");
+    s.listen.plain = flag_field(L, "plain");
+    s.size.workers = number_field(L, "workers");
+    s.size.sessions = number_field(L, "sessions");
+    s.size.waiting = number_field(L, "waiting");
+    s.ms.drain = number_field(L, "drain_ms");
+    s.ms.age = number_field(L, "connection_age_ms");
+    s.guarded = flag_field(L, "guarded");
+    s.no_json = flag_field(L, "no_json");
+    s.no_reflection = flag_field(L, "no_reflection");
+    s.reload = asked_to_reload;
+    return s;
+}
+
+static int run(lua_State *L)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    service_settings settings = read_settings(L);
+    sessile_error err;
+    service *s;
+    if (!store)
+        return 3;
+    if (service_open(&s, store->handle, &settings, &err))
+        return binding_fail(L, &err);
+    running = s;
+    handle_signals(on_signal);
+    sessile_status status = SESSILE_OK;
+    lua_pushvalue(L, 3);
+    lua_pushstring(L, service_address(s));
+    int raised = lua_pcall(L, 1, 1, 0) != LUA_OK;
+    if (!raised && lua_toboolean(L, -1))
+        status = service_run(s, &err);
+    handle_signals(SIG_DFL);
+    running = NULL;
+    service_close(s);
+    return raised ? lua_error(L) : binding_done(L, status, &err);
+}
+
+/* notify(text): tells the service manager, such as systemd, as "READY=1"; see
+ * sd_notify(3). Does nothing where there is none. */
+static int notify(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    size_t length = path ? strlen(path) : 0;
+    int fd;
+    if (length < 2 || length >= sizeof to.sun_path || (*path != '/' && *path != '@'))
+        return 0;
+    memcpy(to.sun_path, path, length);
+    if (*path == '@')
+        to.sun_path[0] = '\0';
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    (void)sendto(fd, text, size, MSG_NOSIGNAL, (struct sockaddr *)&to,
+                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    close(fd);
+    return 0;
+}
+
+/* Found by its name (command/sessile.c). */
+int luaopen_sessile_service(lua_State *L);
+int luaopen_sessile_service(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"run", run}, {"notify", notify}, {NULL, NULL}};
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,193 @@
+/*
+ * pool.c: workers, and the calls that wait for one.
+ *
+ * Calls of one lane (a session) run one after the other, in the order in which they came:
+ * two workers in one session would wait for each other. A lane that has calls is in the
+ * ready list once; a worker takes its first call, and puts the lane back behind the
+ * others when there are more. So a session with many calls holds one worker, and no other
+ * session waits for more than one of its calls.
+ */
+#include "service/server.h"
+
+#include <string.h>
+
+enum { LANES = 4096, LANE_MOST = 32 };
+
+typedef struct lane {
+    struct lane *same;  /* in the table */
+    struct lane *ready; /* in the list */
+    uint64_t key;       /* 0: of one call without a session; not in the table */
+    call *first, *last;
+    size_t count; /* with the one that runs */
+} lane;
+
+struct pool {
+    allocator alloc;
+    size_t most;
+    pthread_mutex_t mutex; /* all that follows */
+    pthread_cond_t work;
+    lane *table[LANES];
+    lane *first, *last; /* ready */
+    size_t calls;       /* that wait or run */
+    int ending;
+    int wanted, threads; /* threads: that were started */
+    pthread_t *ids;
+};
+
+sessile_status pool_open(pool **out, int workers, size_t waiting, const allocator *a,
+                         sessile_error *err)
+{
+    pool *p = mem_zalloc(a, sizeof *p);
+    *out = NULL;
+    if (!p)
+        return fail_nomem(err);
+    p->alloc = *a;
+    p->most = waiting;
+    p->wanted = workers;
+    p->ids = mem_zalloc(a, (size_t)workers * sizeof *p->ids);
+    if (!p->ids) {
+        mem_free(a, p, sizeof *p);
+        return fail_nomem(err);
+    }
+    pthread_mutex_init(&p->mutex, NULL);
+    pthread_cond_init(&p->work, NULL);
+    *out = p;
+    return SESSILE_OK;
+}
+
+static lane **find_lane(pool *p, uint64_t key)
+{
+    lane **at = &p->table[key % LANES];
+    while (*at && (*at)->key != key)
+        at = &(*at)->same;
+    return at;
+}
+
+static void put_ready(pool *p, lane *l)
+{
+    l->ready = NULL;
+    if (p->last)
+        p->last->ready = l;
+    else
+        p->first = l;
+    p->last = l;
+    pthread_cond_signal(&p->work);
+}
+
+/* The lane of a call, made if there is none; NULL: no memory. */
+static lane *lane_of(pool *p, uint64_t key)
+{
+    lane **at = key ? find_lane(p, key) : NULL;
+    if (at && *at)
+        return *at;
+    lane *l = mem_zalloc(&p->alloc, sizeof *l);
+    if (l && key) {
+        l->key = key;
+        *at = l;
+    }
+    return l;
+}
+
+static void drop_lane(pool *p, lane *l)
+{
+    if (l->key)
+        *find_lane(p, l->key) = l->same;
+    mem_free(&p->alloc, l, sizeof *l);
+}
+
+sessile_status pool_submit(pool *p, call *c, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    pthread_mutex_lock(&p->mutex);
+    lane *l = NULL;
+    if (p->ending || p->calls >= p->most)
+        status = fail(err, SESSILE_BUSY, "%s",
+                      p->ending ? "the server is ending: ask another one"
+                                : "too many calls wait: ask again");
+    else if (!(l = lane_of(p, c->lane)))
+        status = fail_nomem(err);
+    else if (l->count >= LANE_MOST)
+        status =
+            fail(err, SESSILE_BUSY, "too many calls wait for this session: ask again");
+    if (!status) {
+        c->next = NULL;
+        if (l->last)
+            l->last->next = c;
+        else
+            l->first = c;
+        l->last = c;
+        p->calls++;
+        if (l->count++ == 0)
+            put_ready(p, l);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+static void *work(void *arg)
+{
+    pool *p = arg;
+    pthread_mutex_lock(&p->mutex);
+    for (;;) {
+        while (!p->first && !p->ending)
+            pthread_cond_wait(&p->work, &p->mutex);
+        if (!p->first)
+            break;
+        lane *l = p->first;
+        p->first = l->ready;
+        if (!p->first)
+            p->last = NULL;
+        call *c = l->first;
+        l->first = c->next;
+        if (!l->first)
+            l->last = NULL;
+        pthread_mutex_unlock(&p->mutex);
+        call_run(c);
+        call_release(c);
+        pthread_mutex_lock(&p->mutex);
+        p->calls--;
+        if (--l->count > 0)
+            put_ready(p, l);
+        else
+            drop_lane(p, l);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+sessile_status pool_start(pool *p, sessile_error *err)
+{
+    while (p->threads < p->wanted) {
+        int why = pthread_create(&p->ids[p->threads], NULL, work, p);
+        if (why)
+            return fail_errno(err, why, "a worker cannot be started");
+        p->threads++;
+    }
+    return SESSILE_OK;
+}
+
+size_t pool_calls(pool *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    size_t calls = p->calls;
+    pthread_mutex_unlock(&p->mutex);
+    return calls;
+}
+
+void pool_close(pool *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->mutex);
+    p->ending = 1;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->mutex);
+    /* What waits is run by the workers before they end: the calls are over by then, and
+     * call_run() only ends them. */
+    for (int i = 0; i < p->threads; i++)
+        pthread_join(p->ids[i], NULL);
+    pthread_mutex_destroy(&p->mutex);
+    pthread_cond_destroy(&p->work);
+    mem_free(&p->alloc, p->ids, (size_t)p->wanted * sizeof *p->ids);
+    mem_free(&p->alloc, p, sizeof *p);
+}

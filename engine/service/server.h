@@ -1,0 +1,257 @@
+/*
+ * server.h: what the files of this folder share: the service, its calls, and how a call
+ * goes from its connection to a worker and back. README.md lists the files.
+ *
+ * A call is begun on the thread of its loop, which must not block. Once its request is
+ * there it is given to a worker, which runs the method and replies. The loop and the
+ * worker each hold a reference.
+ */
+#ifndef SERVICE_SERVER_H
+#define SERVICE_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "rpc/rpc.h"
+#include "service/arena.h"
+#include "service/service.h"
+#include "service/sessile.pb-c.h"
+
+typedef struct pool pool;
+typedef struct keep keep;
+typedef struct kept kept;
+typedef struct call call;
+
+struct service {
+    allocator alloc;
+    sessile_store *store; /* the host's handle */
+    struct {
+        int workers, loops, drain_ms;
+        int guarded, json, reflection;
+        char *certificate_role;
+        int (*reload)(void *arg);
+        void *reload_arg;
+    } settings;
+    rpc_tls *tls;
+    rpc_loop **loops;
+    rpc_listener *listener;
+    pool *pool;
+    keep *keep;
+    atomic_int stops; /* how often it was told to end */
+};
+
+/* ---------------------------------------------------------------------- methods */
+
+typedef sessile_status method_function(call *c, const void *request, sessile_error *err);
+
+enum {
+    METHOD_READS = 1,   /* it changes nothing: it may be called again */
+    METHOD_STREAMS = 2, /* its reply is a stream */
+    METHOD_ALL = 4      /* its field 1 narrows it, and names no session */
+};
+
+/* A method of sessile.proto. */
+typedef struct method {
+    const char *name; /* "Turn" */
+    method_function *run;
+    unsigned flags; /* METHOD_… */
+    const ProtobufCMessageDescriptor *input;
+} method;
+
+/* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
+const method *method_find(const char *path);
+/* By number from 0; NULL behind the last. */
+const method *method_at(size_t i);
+
+/* The methods, by what they are about: one table a file, which ends with a row without a
+ * name. */
+extern const method methods_sessions[], methods_messages[], methods_runs[],
+    methods_facts[], methods_checkpoints[], methods_tree[], methods_history[];
+/* A row of them: `input` is the name of its request in the generated code. */
+#define METHOD(name, run, input, flags)                       \
+    {                                                         \
+        name, run, flags, &sessile__v1__##input##__descriptor \
+    }
+
+/* ---------------------------------------------------------------------- calls */
+
+struct call {
+    atomic_uint references;
+    service *server;
+    rpc_call *rpc;
+    const method *method;
+    int json;    /* the request is JSON, and so is the reply */
+    buf request; /* its bytes */
+    call *next;  /* in the queue of its session */
+    uint64_t lane;
+    /* of the worker that runs it */
+    arena arena;         /* what the request was read into, and the reply is made in */
+    int no_memory;       /* a part of the reply could not be made */
+    sessile_store *view; /* of who calls; the store itself without a guard */
+    size_t replies;
+    int flags; /* STATUS_… */
+    int warm;  /* the session was open before */
+    kept *kept;
+    pthread_mutex_t mutex;    /* of the session, which another thread may interrupt */
+    sessile_session *session; /* the handle of who calls */
+};
+
+/* What rpc tells of its calls. */
+extern const rpc_service call_service;
+
+/* Runs a call on the thread of a worker, and ends it. */
+void call_run(call *c);
+void call_release(call *c);
+
+/*
+ * For methods. The session of the request, opened for who calls; the handle lives until
+ * the call ends. NOTFOUND, DENIED and so on, as sessile_resume() says.
+ */
+sessile_status call_session(call *c, const Sessile__V1__Session *names,
+                            sessile_session **out, sessile_error *err);
+/* The names that a request has; what is empty is left out, but the user is the caller's
+ * own. names NULL: INVALID. */
+sessile_status call_names(call *c, const Sessile__V1__Session *names,
+                          sessile_session_options *out, sessile_error *err);
+/* What names a session in a reply. NULL: no memory. */
+Sessile__V1__Session *call_session_names(call *c, sessile_slice agent, sessile_slice user,
+                                         sessile_slice id);
+/* Sends a message of the reply: a copy. Without a stream: the reply. */
+sessile_status call_reply(call *c, const ProtobufCMessage *message, sessile_error *err);
+
+/* Zeroed memory that lives until the call ends; NULL: no memory. */
+void *call_new(call *c, size_t size);
+/* A message of a type, with its defaults: `T *m = call_make(c, &t__descriptor)`. NULL: no
+ * memory. */
+void *call_make(call *c, const ProtobufCMessageDescriptor *type);
+/* An array of count pointers to such messages. NULL: no memory. */
+void *call_rows(call *c, size_t count, const ProtobufCMessageDescriptor *type);
+/* A copy as a string of protobuf-c, what is not UTF-8 as U+FFFD; "" without memory, and
+ * the call fails with NOMEM. */
+char *call_text(call *c, sessile_slice text);
+char *call_string(call *c, const char *text);
+/* The same as a Json; NULL for an empty slice. */
+Sessile__V1__Json *call_json(call *c, sessile_slice text);
+/* NULL for SESSILE_NO_ID. */
+Sessile__V1__Entry *call_entry(call *c, sessile_id id);
+/* NULL for a key whose entry is SESSILE_NO_ID. */
+Sessile__V1__Key *call_key(call *c, sessile_key key);
+/* What a request has: a slice of a Json that may be absent; an entry, or SESSILE_NO_ID.
+ */
+sessile_slice json_slice(const Sessile__V1__Json *json);
+sessile_id entry_id(const Sessile__V1__Entry *entry);
+
+/* 1: a request names a user; else call_names() takes the caller's own. names may be NULL.
+ */
+int names_user(const Sessile__V1__Session *names);
+/* NULL: no memory. */
+Sessile__V1__Tokens *call_tokens(call *c, const sessile_tokens *from);
+/* What is wrong with a session that can be read in part or not at all. NULL: no memory.
+ */
+Sessile__V1__Damage *call_damage(call *c, sessile_status status, const char *message,
+                                 uint64_t lost);
+/* An array of keys as messages, for *count of them; NULL, and *out_count 0: no memory. */
+Sessile__V1__Key **call_keys(call *c, const sessile_key *keys, size_t count,
+                             size_t *out_count);
+/* The reply of what wrote an entry, and of what has nothing to tell. */
+sessile_status reply_written(call *c, sessile_id entry, sessile_error *err);
+sessile_status reply_empty(call *c, sessile_error *err);
+
+/* The texts of a request, in the arena. NULL: no memory. */
+sessile_slice *call_slices(call *c, Sessile__V1__Json *const *from, size_t n);
+const char *disposition_name(sessile_disposition disposition);
+/* The role of a name; INVALID: there is none, with the name of the field. */
+sessile_status read_role(const char *name, const char *field, sessile_role *out,
+                         sessile_error *err);
+/* Whose sessions a list or a search is about: the caller's own, unless a user is named or
+ * any_user is 1. names may be NULL (methods_sessions.c). */
+sessile_status read_scope(call *c, const Sessile__V1__Session *names, int any_user,
+                          sessile_list_options *out, sessile_error *err);
+
+/* The reply of what opens or makes a session (methods_sessions.c). */
+sessile_status reply_info(call *c, sessile_session *session, sessile_error *err);
+/* A message of a session in a reply (methods_messages.c). */
+void fill_message(call *c, Sessile__V1__Message *out, const sessile_message *from);
+
+/* ---------------------------------------------------------------------- pages */
+
+/* A page of a list. */
+typedef struct page {
+    sessile_listed *all;         /* for sessile_free() */
+    const sessile_listed *first; /* count rows */
+    size_t count;
+    char *next; /* what the next page is asked for with; "": there are no more */
+} page;
+/* Lists a page of options->limit rows (at least 1): the first, or the one that
+ * r->page_token asks for. INVALID: the token is of another request. Other errors: as
+ * sessile_list_with(). */
+sessile_status page_list(call *c, const Sessile__V1__ListRequest *r,
+                         sessile_list_options *options, page *out, sessile_error *err);
+
+/* ---------------------------------------------------------------------- credentials */
+
+/* The view of who makes a call, by its headers or its certificate, closed by
+ * sessile_store_close() unless it is the store. DENIED: it has no credential, or one that
+ * is not accepted. */
+sessile_status who_calls(call *c, sessile_store **out, sessile_error *err);
+
+/* ---------------------------------------------------------------------- statuses */
+
+enum {
+    STATUS_AGAIN = 1, /* the call may be made again, even if it was done */
+    STATUS_NOBODY = 2 /* DENIED is about who calls, not about what they may */
+};
+/* The status of gRPC for one of the engine's. flags: STATUS_… */
+rpc_code status_code(sessile_status status, int flags);
+/* Ends a call with an error, its sentence and its trailers. */
+void status_finish(rpc_call *rpc, const sessile_error *err, int flags);
+
+/* ---------------------------------------------------------------------- requests */
+
+/* Unpacks a request into the arena. INVALID: it is not such a message; a string that is
+ * not UTF-8 or has a NUL in it. LIMIT: it is nested too deeply, or has too many parts. */
+sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void *data,
+                              size_t size, arena *memory, ProtobufCMessage **out,
+                              sessile_error *err);
+/* Finds the session of a request, its field 1, without unpacking it: a number that is the
+ * same for the same names. 0: it names none. */
+uint64_t decode_lane(const void *data, size_t size);
+
+/* ---------------------------------------------------------------------- workers */
+
+/* Runs calls, those of one lane one after the other, on threads of its own. */
+sessile_status pool_open(pool **out, int workers, size_t waiting, const allocator *a,
+                         sessile_error *err);
+/* Starts its threads. */
+sessile_status pool_start(pool *p, sessile_error *err);
+/* Takes a reference. BUSY: too many wait: nothing was begun. */
+sessile_status pool_submit(pool *p, call *c, sessile_error *err);
+/* Calls that wait or run. */
+size_t pool_calls(pool *p);
+/* Waits for the running calls, drops the others, and frees it. */
+void pool_close(pool *p);
+
+/* ---------------------------------------------------------------------- open sessions */
+
+/*
+ * Sessions that are open, each once, through the host's handle; the least recently used
+ * are closed. Nothing in them is believed: each read asks the store how far the log goes.
+ */
+sessile_status keep_open(keep **out, sessile_store *store, size_t most,
+                         const allocator *a, sessile_error *err);
+void keep_close(keep *k);
+/* Lends a session that is there; keep_give() gives it back. *fresh: 1: it was opened by
+ * this call. Errors: as sessile_resume(). */
+sessile_status keep_take(keep *k, const sessile_session_options *names, kept **out,
+                         int *fresh, sessile_error *err);
+sessile_session *kept_session(const kept *k);
+/* again 0: it is closed, because it was removed or cannot be used any more. */
+void keep_give(keep *k, kept *one, int again);
+size_t keep_count(keep *k);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * service.c: the service as a whole: opened, run, drained, closed.
+ *
+ * The thread that calls service_run() only waits, and looks now and then whether it was
+ * told to end, since a signal handler may do no more than set a number. Loops and workers
+ * have threads of their own.
+ */
+#include "service/server.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/os.h"
+
+enum {
+    WORKERS = 8,
+    SESSIONS = 10000,
+    WAITING = 4096,
+    DRAIN_MS = 30000,
+    AGE_MS = 1800000,
+    CORES_A_LOOP = 4,
+    LOOPS_MOST = 16,
+    LOOK_MS = 20,
+    RELOAD_MS = 3600000
+};
+
+static int or_default(int given, int standard)
+{
+    return given ? given : standard;
+}
+
+static int loops_wanted(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long loops = cores / CORES_A_LOOP;
+    return loops < 1 ? 1 : loops > LOOPS_MOST ? LOOPS_MOST : (int)loops;
+}
+
+static sessile_status check_settings(const service_settings *in, sessile_error *err)
+{
+    if (!in->listen.address || !*in->listen.address)
+        return fail(err, SESSILE_INVALID, "the server has no address to listen at");
+    if (!in->listen.cert != !in->listen.key)
+        return fail(err, SESSILE_INVALID,
+                    "TLS needs both a certificate and its key: cert and key");
+    if (in->listen.ca && !in->listen.cert)
+        return fail(err, SESSILE_INVALID,
+                    "client_ca needs TLS: give cert and key as well");
+    if (in->size.workers < 0 || in->size.workers > 1024 || in->size.sessions < 0 ||
+        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0)
+        return fail(err, SESSILE_INVALID,
+                    "workers are 1 to 1024; sessions, drain and connection_age are not "
+                    "negative");
+    return SESSILE_OK;
+}
+
+static sessile_status copy_settings(service *s, const service_settings *in,
+                                    sessile_error *err)
+{
+    const char *role =
+        in->listen.certificate_role ? in->listen.certificate_role : "editor";
+    s->settings.workers = or_default(in->size.workers, WORKERS);
+    s->settings.loops = loops_wanted();
+    s->settings.drain_ms = or_default(in->ms.drain, DRAIN_MS);
+    s->settings.guarded = in->guarded;
+    s->settings.json = !in->no_json;
+    s->settings.reflection = !in->no_reflection;
+    s->settings.reload = in->reload;
+    s->settings.reload_arg = in->reload_arg;
+    s->settings.certificate_role = mem_dup(&s->alloc, role, strlen(role));
+    return s->settings.certificate_role ? SESSILE_OK : fail_nomem(err);
+}
+
+static sessile_status open_loops(service *s, const service_settings *in,
+                                 sessile_error *err)
+{
+    rpc_limits limits;
+    sessile_status status = SESSILE_OK;
+    rpc_limits_init(&limits);
+    limits.ms.age = or_default(in->ms.age, AGE_MS);
+    s->loops = mem_zalloc(&s->alloc, (size_t)s->settings.loops * sizeof *s->loops);
+    if (!s->loops)
+        return fail_nomem(err);
+    for (int i = 0; i < s->settings.loops && !status; i++)
+        status = rpc_loop_open(&s->loops[i], &limits, &s->alloc, err);
+    return status;
+}
+
+static sessile_status open_listener(service *s, const service_settings *in,
+                                    sessile_error *err)
+{
+    rpc_tls_files files = {
+        .cert = in->listen.cert, .key = in->listen.key, .ca = in->listen.ca};
+    sessile_status status = SESSILE_OK;
+    if (in->listen.cert)
+        status = rpc_tls_open(&s->tls, 1, &files, &s->alloc, err);
+    if (!status)
+        status = rpc_listen(&s->listener, s->loops, (size_t)s->settings.loops,
+                            in->listen.address, s->tls, &call_service, s, err);
+    if (!status && !s->tls && !in->listen.plain && !rpc_listener_local(s->listener))
+        status =
+            fail(err, SESSILE_DENIED,
+                 "%s can be reached by others, who would read and send everything in "
+                 "clear text: give cert and key, or listen at 127.0.0.1",
+                 in->listen.address);
+    return status;
+}
+
+sessile_status service_open(service **out, sessile_store *store,
+                            const service_settings *settings, sessile_error *err)
+{
+    *out = NULL;
+    sessile_status status = check_settings(settings, err);
+    if (status)
+        return status;
+    service *s = mem_zalloc(&allocator_default, sizeof *s);
+    if (!s)
+        return fail_nomem(err);
+    s->alloc = allocator_default;
+    s->store = store;
+    atomic_init(&s->stops, 0);
+    status = copy_settings(s, settings, err);
+    if (!status)
+        status = keep_open(&s->keep, store,
+                           (size_t)or_default(settings->size.sessions, SESSIONS),
+                           &s->alloc, err);
+    if (!status)
+        status = pool_open(&s->pool, s->settings.workers,
+                           (size_t)or_default(settings->size.waiting, WAITING), &s->alloc,
+                           err);
+    if (!status)
+        status = open_loops(s, settings, err);
+    if (!status)
+        status = open_listener(s, settings, err);
+    if (status)
+        service_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+const char *service_address(const service *s)
+{
+    return rpc_listener_address(s->listener);
+}
+
+void service_stop(service *s)
+{
+    atomic_fetch_add(&s->stops, 1);
+}
+
+/* ---------------------------------------------------------------------- running */
+
+static void *run_loop(void *loop)
+{
+    rpc_loop_run(loop);
+    return NULL;
+}
+
+static size_t connections(const service *s)
+{
+    size_t n = 0;
+    for (int i = 0; i < s->settings.loops; i++)
+        n += rpc_loop_look(s->loops[i]).connections;
+    return n;
+}
+
+/* Lets what there is come to its end, as long as it may take. */
+static void drain(service *s)
+{
+    const os_table *os = os_current;
+    uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
+    rpc_listener_drain(s->listener);
+    while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
+           (connections(s) > 0 || pool_calls(s->pool) > 0))
+        os->sleep_ms(os->ud, LOOK_MS);
+}
+
+/* What can be read of them stays in use when they cannot be read again. */
+static void reload(service *s)
+{
+    if (s->tls)
+        (void)rpc_tls_reload(s->tls, NULL);
+}
+
+static void wait_for_stop(service *s)
+{
+    const os_table *os = os_current;
+    uint64_t next = os->clock_us(os->ud) + (uint64_t)RELOAD_MS * 1000;
+    while (atomic_load(&s->stops) == 0) {
+        int asked = s->settings.reload && s->settings.reload(s->settings.reload_arg);
+        if (asked || os->clock_us(os->ud) >= next) {
+            reload(s);
+            next = os->clock_us(os->ud) + (uint64_t)RELOAD_MS * 1000;
+        }
+        os->sleep_ms(os->ud, LOOK_MS);
+    }
+}
+
+sessile_status service_run(service *s, sessile_error *err)
+{
+    pthread_t threads[LOOPS_MOST];
+    int started = 0, why = 0;
+    sessile_status status = pool_start(s->pool, err);
+    while (!status && started < s->settings.loops) {
+        why = pthread_create(&threads[started], NULL, run_loop, s->loops[started]);
+        if (why)
+            status = fail_errno(err, why, "a thread cannot be started");
+        else
+            started++;
+    }
+    if (!status) {
+        wait_for_stop(s);
+        drain(s);
+    }
+    for (int i = 0; i < started; i++)
+        rpc_loop_stop(s->loops[i]);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return status;
+}
+
+void service_close(service *s)
+{
+    if (!s)
+        return;
+    pool_close(s->pool);
+    if (s->listener)
+        rpc_listener_close(s->listener);
+    for (int i = 0; s->loops && i < s->settings.loops; i++)
+        if (s->loops[i])
+            rpc_loop_close(s->loops[i]);
+    if (s->loops)
+        mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
+    keep_close(s->keep);
+    if (s->tls)
+        rpc_tls_drop(s->tls);
+    char *role = s->settings.certificate_role;
+    mem_free(&s->alloc, role, role ? strlen(role) + 1 : 0);
+    mem_free(&s->alloc, s, sizeof *s);
+}

@@ -1,0 +1,65 @@
+/*
+ * service.h: a server of sessions over gRPC, for the program that runs it and for tests.
+ *
+ * The program opens a store, sets its guard and its policies, and gives the store to a
+ * service. The service listens, and starts the threads that serve; it ends when it is
+ * told to and every call was finished. All that it knows about sessions is in the store:
+ * a service that is killed loses nothing.
+ */
+#ifndef SERVICE_SERVICE_H
+#define SERVICE_SERVICE_H
+
+#include "sessile_guard.h"
+
+typedef struct service service;
+
+/* Text is copied. 0 and NULL: the default. */
+typedef struct service_settings {
+    struct {
+        const char *address;    /* "127.0.0.1:7071"; see rpc_listen() */
+        const char *cert, *key; /* PEM files: TLS. Without: only where nobody else can
+                                   connect, on this machine */
+        const char *ca;         /* clients show a certificate of this authority, and
+                                   its name is the user */
+        const char *certificate_role; /* the role that such a client has; "editor" */
+        int plain; /* 1: also without TLS, for a network that is trusted */
+    } listen;
+    struct {
+        int workers;  /* calls that run at one time; 8 */
+        int sessions; /* sessions that are kept open; 10,000 */
+        int waiting;  /* calls that wait, in all; 4,096. 32 of one session */
+    } size;
+    struct {
+        int drain; /* ms that calls may take once the service is told to end; 30,000 */
+        int age;   /* ms after which a connection is asked to end; 1,800,000 */
+    } ms;
+    int guarded;       /* 1: the store has a guard, and each call needs a credential */
+    int no_json;       /* 1: gRPC alone */
+    int no_reflection; /* 1: a client cannot ask which methods there are */
+    /* Asked now and then by service_run(): 1: the certificates are read again. They are
+     * each hour in any case. NULL: nobody asks. */
+    int (*reload)(void *arg);
+    void *reload_arg;
+} service_settings;
+
+/*
+ * Opens a service over a store, which stays the caller's and must be open until the
+ * service is closed. It listens on return; calls are served while service_run() runs.
+ *
+ * INVALID: an address or a setting that cannot be. EXISTS: the address is in use. DENIED:
+ * an address that others reach without TLS; a key that others may read. NOTFOUND: a file.
+ * NOMEM.
+ */
+sessile_status service_open(service **out, sessile_store *store,
+                            const service_settings *settings, sessile_error *err);
+/* Where it listens, with the port that was taken for port 0. Borrowed. */
+const char *service_address(const service *s);
+/* Starts the threads, and returns once service_stop() was called and the last call was
+ * finished, or its time was over. IO, NOMEM: a thread could not be started. */
+sessile_status service_run(service *s, sessile_error *err);
+/* Ends service_run(): no new calls are taken, those that there are may finish. Any
+ * thread. The second call ends it at once. */
+void service_stop(service *s);
+void service_close(service *s);
+
+#endif

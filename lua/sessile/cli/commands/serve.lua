@@ -1,0 +1,71 @@
+--- serve: serves the store over gRPC, to many machines and languages.
+--
+-- Owns: the settings of the server, and the program that has it. Must never open the store in this
+-- process if another program serves.
+
+local guard_open = require "sessile.guard_open"
+local paths = require "sessile.paths"
+local process = require "sessile.process"
+local terminal = require "sessile.cli.terminal"
+
+local ADDRESS = "127.0.0.1:7071"
+
+local has_service, service = pcall(require, "sessile.service")
+
+-- This program again, as the one that can serve.
+local function go_on_as_server()
+  local path = paths.server()
+  if not path then
+    return nil, "the server was not installed with this program", "EUNSUPPORTED",
+      "Build it: make service, then install again."
+  end
+  local words = { path, table.unpack(arg) }
+  return process.replace(words)
+end
+
+local function settings(app, args)
+  local configured = app:config().serve or {}
+  return {
+    listen = args.listen or configured.listen or ADDRESS,
+    cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
+    certificate_role = configured.certificate_role, plain = configured.plain,
+    workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
+    connection_age_ms = configured.connection_age, no_json = configured.json == false,
+  }
+end
+
+return {
+  summary = "serve the store to other machines and languages, over gRPC",
+  usage = "serve [--listen ADDRESS] [--check]",
+  examples = [[
+    sessile serve                        at 127.0.0.1:7071, for this machine
+    sessile serve --check                open everything, say what would be served, and end
+    sessile serve --listen 10.0.0.5:7071 with `serve = { cert = …, key = … }` configured]],
+  options = {
+    { "--listen ADDRESS", "where to listen: HOST:PORT, [::1]:PORT or unix:/path" },
+    { "--check", "open the store and the address, and end" },
+  },
+  about = [[
+    The server keeps the key, the policies and the models; clients have none of them. With a guard,
+    each call needs an access key or a token, or the client's certificate. Without TLS it listens
+    only where nobody else can connect. SIGTERM ends it: calls that are under way finish first.
+    SIGHUP reads the certificates again.]],
+  run = function(app, args)
+    if not has_service then
+      return go_on_as_server()
+    end
+    app.globals.as_host = true
+    local store = app.try(app:store(true, { isolation = "worker" }))
+    local given = settings(app, args)
+    given.guarded = guard_open.is_on(store)
+    return service.run(store._core, given, function(address)
+      app:note(("%s %s at %s, %s."):format(args.check and "Would serve" or "Serving",
+        terminal.line(store.url), address, given.cert and "with TLS" or "without TLS"))
+      if not given.guarded then
+        app:note "The store has no guard: whoever can connect may do everything."
+      end
+      service.notify "READY=1"
+      return not args.check
+    end)
+  end,
+}
