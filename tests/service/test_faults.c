@@ -112,30 +112,37 @@ static void start_writer(scene *s, int at)
     s->pid[at] = network_run(s->c->net, s->host[at], &program);
 }
 
-static unsigned long acknowledged(const scene *s, int at)
+/* How many messages of a writer had an outcome whose word begins with one of `letters`.
+ */
+static unsigned long outcomes(const scene *s, int at, const char *letters)
 {
     char path[600], line[200];
     unsigned long count = 0;
     snprintf(path, sizeof path, "%s/%d", s->journals, s->lives[at]);
     FILE *in = fopen(path, "re");
     while (in && fgets(line, sizeof line, in))
-        count += line[0] == 'a';
+        count += strchr(letters, line[0]) != NULL;
     if (in)
         fclose(in);
     return count;
 }
 
-/* Waits until writers from `from` on have each had `more` messages acknowledged. */
-static void let_write(scene *s, int from, unsigned long more)
+/* Waits until writers from `from` on have each had `more` of these outcomes. */
+static void let_go_on(scene *s, int from, const char *letters, unsigned long more)
 {
     unsigned long until[WRITERS];
     for (int i = from; i < WRITERS; i++)
-        until[i] = acknowledged(s, i) + more;
+        until[i] = outcomes(s, i, letters) + more;
     for (int i = from; i < WRITERS; i++)
-        while (acknowledged(s, i) < until[i]) {
+        while (outcomes(s, i, letters) < until[i]) {
             assert_int_equal(waitpid(s->pid[i], NULL, WNOHANG), 0);
             usleep(PAUSE_US);
         }
+}
+
+static void let_write(scene *s, int from, unsigned long more)
+{
+    let_go_on(s, from, "a", more);
 }
 
 static void kill_writer(scene *s, int at)
@@ -216,8 +223,12 @@ static void hosts_freeze_and_are_cut_off(scene *s)
     let_write(s, 0, 10);
 }
 
+/* The standby is cut off, calls end without an answer, and then the primary dies: what it
+ * alone has was acknowledged to nobody. */
 static void the_primary_dies(scene *s)
 {
+    network_cut(s->c->net, s->c->db[0], s->c->db[1]);
+    let_go_on(s, 0, "ur", 1);
     network_signal(s->c->net, s->c->db[0], SIGKILL);
     cluster_promote(s->c);
     let_write(s, 0, 10);
