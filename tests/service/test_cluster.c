@@ -2,12 +2,6 @@
  * test_cluster.c: what the service stands on keeps its promises without a service: what a
  * primary acknowledged to a client on a third host is on its standby.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,6 +14,13 @@
 #include <unistd.h>
 
 #include "service/cluster.h"
+#include "support/sessions.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h> /* after the engine's: its fail() is a macro */
 
 enum { ROWS = 20, PORT = 7071 };
 
@@ -229,6 +230,50 @@ static void redis_and_a_node_answer_on_hosts_of_their_own(void **state)
     network_close(net);
 }
 
+/* The server itself as a node over both databases. SIGTERM ends it in order. */
+static void a_server_is_killed_and_serves_again(void **state)
+{
+    char config[800], file[700], store[1200], program[900], listen_at[64];
+    const char *build = getenv("SESSILE_BUILD");
+    (void)state;
+    snprintf(program, sizeof program, "%s/libexec/sessile-server",
+             build ? build : "build");
+    if (access(program, X_OK) != 0) {
+        print_message("# there is no %s: make service\n", program);
+        skip();
+    }
+    cluster *c = cluster_needed(0);
+    int host = network_host(c->net, "node1"), client = network_host(c->net, "client");
+    char *folder = folder_make();
+    snprintf(listen_at, sizeof listen_at, "%s:%d", network_address(c->net, host), PORT);
+    snprintf(file, sizeof file, "%s/config.lua", folder);
+    FILE *out = fopen(file, "we");
+    assert_non_null(out);
+    fprintf(out, "return { serve = { plain = true } }\n");
+    fclose(out);
+    snprintf(config, sizeof config, "SESSILE_CONFIG=%s", file);
+    snprintf(store, sizeof store, "SESSILE_STORE=%s", c->url);
+    snprintf(file, sizeof file, "%s/log", folder);
+    const char *const argv[] = {program, "serve", "--listen", listen_at, NULL};
+    const char *const extra[] = {config, store, "SESSILE_KEY=a secret of this test",
+                                 NULL};
+    service_node node = {.host = host,
+                         .port = PORT,
+                         .program = {.argv = argv, .extra = extra, .log = file}};
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+        service_node_start(c->net, &node);
+        int fd = network_socket(c->net, client, SOCK_STREAM);
+        inet_pton(AF_INET, network_address(c->net, host), &in.sin_addr);
+        assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof in), 0);
+        close(fd);
+        assert_int_equal(service_node_end(&node, i ? SIGTERM : SIGKILL),
+                         i ? 0 : 128 + SIGKILL);
+    }
+    folder_remove(folder);
+    cluster_close(c);
+}
+
 /* What this program does when it is started as a node. */
 static int listen_there(const char *address)
 {
@@ -250,6 +295,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_was_acknowledged_outlives_the_primary),
         cmocka_unit_test(a_frozen_primary_goes_on_and_a_killed_one_comes_back),
         cmocka_unit_test(redis_and_a_node_answer_on_hosts_of_their_own),
+        cmocka_unit_test(a_server_is_killed_and_serves_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
