@@ -40,7 +40,7 @@ return {
   examples = [[
     sessile serve                        at 127.0.0.1:7071, for this machine
     sessile serve --check                open everything, say what would be served, and end
-    sessile serve --listen 10.0.0.5:7071 with `serve = { cert = …, key = … }` configured]],
+    sessile serve --listen 0.0.0.0:7071  with `serve = { cert = …, key = … }` configured]],
   options = {
     { "--listen ADDRESS", "where to listen: HOST:PORT, [::1]:PORT or unix:/path" },
     { "--check", "open the store and the address, and end" },
