@@ -194,7 +194,7 @@ static int begin(http1 *h)
     conn *c = h->conn;
     http1_head head;
     const char *why;
-    rpc_call *call = call_new(c);
+    rpc_call *call = rpc_call_new(c);
     int refused;
 
     if (!call)
