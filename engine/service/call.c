@@ -16,6 +16,7 @@
  * A deadline that passes in the queue ends the call before anything was begun: rpc says
  * so to the client, and the worker finds the call over.
  */
+#include "service/observe.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -60,14 +61,21 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     buf_init(&c->request, &s->alloc);
     rpc_call_keep(rpc);
     rpc_call_set(rpc, c);
+    observe_begun(c);
     return c;
 }
 
-static void refuse(rpc_call *rpc, sessile_status status, const char *why)
+static void end_with(call *c, const sessile_error *err, int flags)
+{
+    observe_ended(c, status_code(err->code, flags), err->rule);
+    status_finish(c->rpc, err, flags);
+}
+
+static void refuse(call *c, sessile_status status, const char *why)
 {
     sessile_error err;
     fail(&err, status, "%s", why);
-    status_finish(rpc, &err, STATUS_AGAIN);
+    end_with(c, &err, STATUS_AGAIN);
 }
 
 static void begun(void *ud, rpc_call *rpc)
@@ -82,7 +90,7 @@ static void begun(void *ud, rpc_call *rpc)
     if (!m)
         rpc_finish(rpc, RPC_UNIMPLEMENTED, "there is no such method", NULL, 0);
     else if (!call_open(s, rpc, m))
-        refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
+        rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
 }
 
 static void run_job(job *j)
@@ -103,7 +111,7 @@ static void start(call *c)
     c->job.run = run_job;
     atomic_fetch_add(&c->references, 1);
     if (pool_submit(c->server->pool, &c->job, &err)) {
-        status_finish(c->rpc, &err, STATUS_AGAIN);
+        end_with(c, &err, STATUS_AGAIN);
         call_release(c);
     }
 }
@@ -120,14 +128,14 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
         if (stream && stream->message)
             stream->message(c, data, size);
         else
-            refuse(rpc, SESSILE_INVALID,
+            refuse(c, SESSILE_INVALID,
                    duplex ? "an answer came before it was asked for"
                           : "the method takes one request");
         return;
     }
     buf_put(&c->request, data, size);
     if (c->request.failed)
-        refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
+        refuse(c, SESSILE_NOMEM, "the server is out of memory");
     else if (duplex)
         start(c);
 }
@@ -139,7 +147,7 @@ static void ended(void *ud, rpc_call *rpc)
     if (!c || rpc_call_over(rpc))
         return;
     if (c->messages == 0) {
-        refuse(rpc, SESSILE_INVALID, "the call has no request");
+        refuse(c, SESSILE_INVALID, "the call has no request");
         return;
     }
     const call_stream *stream = atomic_load(&c->stream);
@@ -167,6 +175,8 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     (void)ud;
     if (!c)
         return;
+    observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED,
+                  "");
     const call_stream *stream = atomic_load(&c->stream);
     if (stream) {
         if (stream->gone)
@@ -247,6 +257,8 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     if (status)
         return status;
     c->warm = !fresh;
+    if (fresh)
+        metrics_add(observe_metrics(c->server->observe), METRIC_SESSIONS_OPENED, 0, 0, 1);
     sessile_session *shared = kept_session(c->kept);
     (void)sessile_session_set_timeout(shared, call_time_left(c), NULL);
     status = sessile_session_as(&session, shared, c->view, err);
@@ -312,10 +324,12 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
 
 static void finish(call *c, sessile_status status, const sessile_error *err)
 {
-    if (status)
-        status_finish(c->rpc, err, c->flags);
-    else
+    if (status) {
+        end_with(c, err, c->flags);
+    } else {
+        observe_ended(c, RPC_OK, "");
         rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+    }
     if (c->view != c->server->store)
         sessile_store_close(c->view);
     arena_free(&c->arena);
@@ -328,6 +342,7 @@ void call_run(call *c)
     sessile_error err;
     sessile_status status;
 
+    observe_taken(c);
     if (rpc_call_over(c->rpc))
         return;
     error_clear(&err);
