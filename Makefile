@@ -25,10 +25,12 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
+# Foreign ends of gRPC and HTTP, which judge ours; a test says so when its own is absent.
+TEST_PACKAGES  += python3-grpcio nghttp2-client curl openssl
 # Google's own JSON of messages, which ours is compared with.
 TEST_PACKAGES  += python3-protobuf protobuf-compiler
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES)
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
