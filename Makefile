@@ -545,6 +545,9 @@ install: build
 	$(if $(BIN),install -m 755 $(BIN) $(D)/bin)
 	$(if $(WORKER),install -D -m 755 $(WORKER) $(D)/libexec/sessile/sessile-worker)
 	$(if $(SCHEMA),install -D -m 755 $(SCHEMA) $(D)/libexec/sessile/schema.so)
+	$(if $(wildcard $(SERVER)),install -D -m 755 $(SERVER) $(D)/libexec/sessile/sessile-server)
+	$(if $(wildcard $(SERVER)),install -D -m 644 engine/service/sessile.service $(D)/lib/systemd/system/sessile.service)
+	$(if $(wildcard $(SERVER)),sed -i 's|@PREFIX@|$(PREFIX)|' $(D)/lib/systemd/system/sessile.service)
 	cd lua/sessile && find . -name '*.lua' \
 	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
 	find policies -maxdepth 1 -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
@@ -569,6 +572,7 @@ clean:
 
 help:
 	@echo 'make           the library, the Lua module, the command'
+	@echo 'make service   the server: sessile serve (needs: $(SERVICE_PACKAGES))'
 	@echo 'make demo      install what is missing, build, show the main job'
 	@echo 'make test      install what is missing, build, run every test'
 	@echo 'make check     warnings as errors, layers, style, lint, headers, then every test'
