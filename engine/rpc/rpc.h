@@ -204,6 +204,9 @@ int rpc_call_encrypted(const rpc_call *call);
 const char *rpc_call_certificate(const rpc_call *call);
 /* 1: nobody waits for the reply. Any thread. */
 int rpc_call_over(const rpc_call *call);
+/* Stops reading the request (1) and goes on (0): the client stops when its window is
+ * full. Messages that have arrived wait. Any thread; it works soon, not at once. */
+void rpc_call_pause(rpc_call *call, int paused);
 /* The loop that the call is of, e.g. for a channel to pass it on with. */
 rpc_loop *rpc_call_loop(const rpc_call *call);
 

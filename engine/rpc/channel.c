@@ -1,0 +1,239 @@
+/*
+ * channel.c: a client's connection to one address, made when it is needed.
+ *
+ * Requests wait while it is being made, and go out together. When it cannot be made they
+ * end at once, as never begun: a caller that has another node to ask must not wait for
+ * this one. For a while after that (longer after each failure) requests end without a try.
+ *
+ * A connection whose peer says GOAWAY is let go: its requests finish there, and the next
+ * one makes a new connection.
+ */
+#include "rpc/channel.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAUSE_US     50000u
+#define PAUSE_MAX_US 2000000u
+
+static void kicked(mail *m);
+static void dial(rpc_channel *channel);
+
+/* ---------------------------------------------------------------------- its life */
+
+sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
+                                rpc_tls *tls, const rpc_limits *limits,
+                                sessile_error *err)
+{
+    rpc_channel *channel = mem_zalloc(&loop->alloc, sizeof *channel);
+    sessile_status status;
+
+    *out = NULL;
+    if (!channel)
+        return fail_nomem(err);
+    channel->alloc = loop->alloc;
+    channel->loop = loop;
+    channel->tls = tls;
+    channel->limits = limits ? *limits : loop->limits;
+    channel->kick.deliver = kicked;
+    status = addresses_find(&channel->to.found, address, err);
+    if (status) {
+        mem_free(&loop->alloc, channel, sizeof *channel);
+        return status;
+    }
+    if (!channel->to.found.host[0] || strlen(address) >= sizeof channel->to.authority)
+        address = "localhost";
+    memcpy(channel->to.authority, address, strlen(address) + 1);
+    *out = channel;
+    return SESSILE_OK;
+}
+
+static void kick(rpc_channel *channel)
+{
+    if (channel->kicked)
+        return;
+    channel->kicked = 1;
+    pthread_mutex_lock(&channel->loop->box->lock);
+    mailbox_put(channel->loop->box, &channel->kick);
+    mailbox_unlock(channel->loop->box);
+}
+
+static void fail_waiting(rpc_channel *channel, const char *why)
+{
+    rpc_result result = {RPC_UNAVAILABLE, why, 1, 0};
+    /* Those alone that wait now: whoever is told may ask again. */
+    rpc_request *last = channel->waiting.last;
+    while (channel->waiting.first && last) {
+        rpc_request *one = channel->waiting.first;
+        int end = one == last;
+        request_end(one, &result);
+        if (end)
+            break;
+    }
+}
+
+void rpc_channel_close(rpc_channel *channel)
+{
+    conn *c, *next;
+
+    if (!channel || channel->closed)
+        return;
+    channel->closed = 1;
+    channel->link.conn = NULL;
+    while (channel->waiting.first)
+        fail_waiting(channel, "the channel was closed");
+    for (c = channel->loop->conns.all; c; c = next) {
+        next = c->next;
+        if (c->owner.channel == channel)
+            conn_end(c);
+    }
+    kick(channel); /* frees it, when no callback of it runs any more */
+}
+
+int rpc_channel_silence(const rpc_channel *channel)
+{
+    uint64_t now = loop_clock_us(), heard;
+    if (!channel->link.conn || !channel->link.ready)
+        return -1;
+    heard = channel->link.conn->at.heard;
+    return now <= heard ? 0 : (int)((now - heard) / 1000);
+}
+
+/* ---------------------------------------------------------------------- connecting */
+
+void channel_ready(rpc_channel *channel, conn *c)
+{
+    rpc_request *one;
+    if (channel->link.conn != c)
+        return;
+    channel->link.ready = 1;
+    channel->link.failures = 0;
+    channel->link.retry_us = 0;
+    channel->to.tried = 0;
+    while ((one = channel->waiting.first)) {
+        channel_unqueue(channel, one);
+        request_submit(one, c);
+    }
+}
+
+void channel_going(rpc_channel *channel, conn *c)
+{
+    if (channel->link.conn != c)
+        return;
+    channel->link.conn = NULL;
+    channel->link.ready = 0;
+}
+
+/* Nobody answers: the next address of the name, or the end of what waits. */
+static void failed(rpc_channel *channel)
+{
+    uint64_t pause = PAUSE_US;
+    unsigned i;
+
+    channel->to.next = (channel->to.next + 1) % channel->to.found.count;
+    if (++channel->to.tried < channel->to.found.count) {
+        kick(channel);
+        return;
+    }
+    channel->to.tried = 0;
+    for (i = 0; i < channel->link.failures && pause < PAUSE_MAX_US; i++)
+        pause *= 2;
+    if (pause > PAUSE_MAX_US)
+        pause = PAUSE_MAX_US;
+    channel->link.failures++;
+    channel->link.retry_us =
+        loop_clock_us() + pause / 2 + loop_draw(channel->loop, pause / 2);
+    fail_waiting(channel, "no connection could be made");
+}
+
+void channel_lost(rpc_channel *channel, conn *c)
+{
+    int ready = channel->link.ready;
+    if (channel->link.conn != c)
+        return;
+    channel->link.conn = NULL;
+    channel->link.ready = 0;
+    if (!ready)
+        failed(channel);
+}
+
+static void dial(rpc_channel *channel)
+{
+    const address *to = &channel->to.found.list[channel->to.next];
+    int one = 1,
+        fd = socket(to->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    conn *c;
+
+    if (fd < 0) {
+        failed(channel);
+        return;
+    }
+    if (to->at.ss_family != AF_UNIX)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (connect(fd, (const struct sockaddr *)&to->at, to->size) && errno != EINPROGRESS) {
+        close(fd);
+        failed(channel);
+        return;
+    }
+    c = conn_new(channel->loop, fd, &channel->limits);
+    if (!c) {
+        failed(channel);
+        return;
+    }
+    address_print(to, c->owner.peer);
+    channel->link.conn = c;
+    channel->link.ready = 0;
+    conn_dial(c, channel, channel->tls);
+}
+
+static void kicked(mail *m)
+{
+    rpc_channel *channel =
+        (rpc_channel *)(void *)((char *)m - offsetof(rpc_channel, kick));
+    channel->kicked = 0;
+    if (channel->closed) {
+        allocator a = channel->alloc;
+        mem_free(&a, channel, sizeof *channel);
+        return;
+    }
+    if (channel->link.conn || !channel->waiting.first)
+        return;
+    if (channel->link.retry_us > loop_clock_us())
+        fail_waiting(channel, "no connection could be made, and it is too early to try "
+                              "again");
+    else
+        dial(channel);
+}
+
+/* ---------------------------------------------------------------------- what waits */
+
+void channel_queue(rpc_channel *channel, rpc_request *request)
+{
+    request->next = NULL;
+    if (channel->waiting.last)
+        channel->waiting.last->next = request;
+    else
+        channel->waiting.first = request;
+    channel->waiting.last = request;
+    if (!channel->link.conn)
+        kick(channel);
+}
+
+void channel_unqueue(rpc_channel *channel, rpc_request *request)
+{
+    rpc_request **at = &channel->waiting.first, *before = NULL;
+    while (*at && *at != request) {
+        before = *at;
+        at = &(*at)->next;
+    }
+    if (!*at)
+        return;
+    *at = request->next;
+    if (channel->waiting.last == request)
+        channel->waiting.last = before;
+    request->next = NULL;
+}

@@ -1,0 +1,536 @@
+/*
+ * conn.c: one connection: a socket, TLS or not, and the protocol that is spoken on it.
+ *
+ * Owns the socket and the bytes that wait to be written. What they mean is the protocol's
+ * affair (http2.c, http1.c), which is found out here: by ALPN under TLS, else by the first
+ * bytes, which an HTTP/2 client begins with a preface that is no HTTP/1.1 request.
+ *
+ * A peer that does not read must not cost memory. The protocol is asked for bytes only
+ * while less than OUT_FULL are waiting; and when nothing can be written, no more than
+ * WITHHELD bytes are read, since each of them may ask for an answer.
+ *
+ * A connection is ended in any callback, but freed only when the turn ends: whoever called
+ * may still look at it.
+ */
+#include "rpc/conn.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rpc/channel.h"
+#include "rpc/http1.h"
+#include "rpc/http2.h"
+#include "rpc/listener.h"
+
+enum {
+    OUT_FULL = 65536,
+    WITHHELD = 256 * 1024,
+    READS = 4, /* of INPUT_SIZE in one turn: other connections have a right too */
+};
+#define STUCK_US  (60 * 1000000ull) /* no byte was taken for so long */
+#define LINGER_US (2 * 1000000ull)
+#define NOTICE_US (500 * 1000ull) /* between the first and the second GOAWAY */
+
+/* What each HTTP/2 client sends first (RFC 9113, 3.4). */
+static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+#define PREFACE_SIZE (sizeof preface - 1)
+
+static void ready(source *s, uint32_t events);
+static void overdue(timer *t);
+static void read_some(conn *c);
+
+static conn *of_source(source *s)
+{
+    return (conn *)(void *)((char *)s - offsetof(conn, io));
+}
+
+/* ---------------------------------------------------------------------- its life */
+
+conn *conn_new(rpc_loop *loop, int fd, const rpc_limits *limits)
+{
+    conn *c = mem_zalloc(&loop->alloc, sizeof *c);
+    if (!c) {
+        close(fd);
+        return NULL;
+    }
+    c->io.fd = fd;
+    c->io.ready = ready;
+    c->loop = loop;
+    c->limits = limits;
+    c->timer.fire = overdue;
+    c->at.opened = c->at.heard = c->at.wrote = loop->now_us;
+    buf_init(&c->out.data, &loop->alloc);
+    c->next = loop->conns.all;
+    if (c->next)
+        c->next->prev = c;
+    loop->conns.all = c;
+    return c;
+}
+
+static void release_output(conn *c)
+{
+    buf *spare = &c->loop->run.spare;
+    if (!spare->data && c->out.data.capacity <= 4 * OUT_FULL) {
+        buf_clear(&c->out.data);
+        *spare = c->out.data;
+        buf_init(&c->out.data, &c->loop->alloc);
+    } else
+        buf_deinit(&c->out.data);
+    c->out.sent = 0;
+}
+
+void conn_end(conn *c)
+{
+    rpc_loop *loop = c->loop;
+
+    if (c->phase == CONN_DEAD)
+        return;
+    c->phase = CONN_DEAD;
+    loop_unwatch(loop, &c->io);
+    timer_clear(&loop->timers, &c->timer);
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        loop->conns.all = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    c->prev = NULL;
+    c->next = loop->conns.dead;
+    loop->conns.dead = c;
+    if (c->owner.listener)
+        atomic_fetch_sub(&loop->figures.connections, 1);
+    /* The channel first: whose request ends may begin another one. */
+    if (c->owner.channel)
+        channel_lost(c->owner.channel, c);
+    if (c->speaks)
+        c->speaks->ended(c);
+}
+
+void conn_hostile(conn *c)
+{
+    if (!c->hostile)
+        atomic_fetch_add(&c->loop->figures.hostile, 1);
+    c->hostile = 1;
+}
+
+void conns_reap(rpc_loop *loop)
+{
+    conn *c, *next;
+    if (!loop->conns.dead)
+        return;
+    conns_flush(loop); /* so that none of them is in that list */
+    for (c = loop->conns.dead, loop->conns.dead = NULL; c; c = next) {
+        next = c->next;
+        if (c->speaks)
+            c->speaks->release(c);
+        tls_link_free(c->tls);
+        close(c->io.fd);
+        release_output(c);
+        mem_free(&loop->alloc, c, sizeof *c);
+    }
+}
+
+void conns_close(rpc_loop *loop)
+{
+    while (loop->conns.all)
+        conn_end(loop->conns.all);
+    conns_reap(loop);
+}
+
+/* ---------------------------------------------------------------------- its time */
+
+void conn_due(conn *c, uint64_t at_us)
+{
+    if (c->phase == CONN_DEAD || (c->timer.place && c->timer.at_us <= at_us))
+        return;
+    if (timer_set(&c->loop->timers, &c->timer, at_us)) {
+        /* Whoever calls may be inside of a callback of this connection: it ends when the
+         * turn does. */
+        c->out.data.failed = 1;
+        conn_dirty(c);
+    }
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t ms(int n)
+{
+    return (uint64_t)n * 1000;
+}
+
+/* Until the protocol is known. */
+static uint64_t beginning(const conn *c)
+{
+    int limit = c->limits->ms.first;
+    if (c->phase != CONN_SNIFFING && c->limits->ms.handshake)
+        limit = c->limits->ms.handshake;
+    return limit ? c->at.opened + ms(limit) : UINT64_MAX;
+}
+
+static void overdue(timer *t)
+{
+    conn *c = (conn *)(void *)((char *)t - offsetof(conn, timer));
+    uint64_t now = c->loop->now_us, due = UINT64_MAX, one;
+
+    if (c->again) {
+        c->again = 0;
+        read_some(c);
+        if (c->phase == CONN_DEAD)
+            return;
+    }
+    if (c->phase < CONN_OPEN)
+        due = beginning(c);
+    else if (c->phase == CONN_LINGER)
+        due = c->at.wrote + LINGER_US;
+    if (c->out.blocked)
+        due = earlier(due, c->at.wrote + STUCK_US);
+    if (due <= now) {
+        conn_end(c);
+        return;
+    }
+    if (c->phase == CONN_OPEN) {
+        if (c->at.age && c->at.age <= now)
+            conn_drain(c);
+        if (c->at.age)
+            due = earlier(due, c->at.age);
+        if (c->at.drain && c->at.drain <= now) {
+            c->at.drain = 0;
+            c->speaks->drain(c, 1);
+            conn_dirty(c);
+        }
+        if (c->at.drain)
+            due = earlier(due, c->at.drain);
+        one = c->speaks->look(c);
+        due = earlier(due, one);
+    }
+    if (due != UINT64_MAX)
+        conn_due(c, due);
+}
+
+void conn_drain(conn *c)
+{
+    c->at.age = 0;
+    if (c->draining || c->phase > CONN_OPEN)
+        return;
+    c->draining = 1;
+    if (c->phase < CONN_OPEN)
+        return;
+    c->speaks->drain(c, 0);
+    c->at.drain = c->loop->now_us + NOTICE_US;
+    conn_due(c, c->at.drain);
+    conn_dirty(c);
+}
+
+/* ---------------------------------------------------------------------- bytes out */
+
+int conn_full(const conn *c)
+{
+    return c->out.data.size - c->out.sent >= OUT_FULL || c->out.data.failed;
+}
+
+void conn_dirty(conn *c)
+{
+    if (c->out.dirty || c->phase == CONN_DEAD)
+        return;
+    c->out.dirty = 1;
+    c->next_dirty = c->loop->conns.dirty;
+    c->loop->conns.dirty = c;
+}
+
+/* What epoll shall say: that there is something to read, unless the peer reads nothing
+ * and has sent enough; and that it can be written again. */
+static void watch(conn *c)
+{
+    uint32_t events = 0;
+    if (c->phase == CONN_DEAD)
+        return;
+    if (!c->out.blocked || c->out.withheld < WITHHELD)
+        events |= EPOLLIN;
+    if (c->out.blocked || c->phase == CONN_CONNECTING ||
+        (c->tls && tls_wants_write(c->tls)))
+        events |= EPOLLOUT;
+    if (loop_watch(c->loop, &c->io, events))
+        conn_end(c);
+}
+
+/* As tls_write(). */
+static long push(conn *c, const void *data, size_t size)
+{
+    ssize_t n;
+    if (c->tls)
+        return tls_write(c->tls, data, size);
+    n = send(c->io.fd, data, size, MSG_NOSIGNAL);
+    if (n >= 0)
+        return (long)n;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+}
+
+/* All is sent that ever will be. */
+static void linger(conn *c)
+{
+    if (c->tls)
+        tls_bye(c->tls);
+    shutdown(c->io.fd, SHUT_WR);
+    c->phase = CONN_LINGER;
+    c->at.wrote = c->loop->now_us;
+    conn_due(c, c->at.wrote + LINGER_US);
+}
+
+static void flush(conn *c)
+{
+    long n;
+
+    c->out.blocked = 0;
+    while (c->phase == CONN_OPEN || c->phase == CONN_CLOSING) {
+        if (!c->out.data.data && c->loop->run.spare.data) {
+            c->out.data = c->loop->run.spare;
+            buf_init(&c->loop->run.spare, &c->loop->alloc);
+        }
+        if (c->speaks->produce(c) && c->phase == CONN_OPEN)
+            c->phase = CONN_CLOSING;
+        if (c->out.data.failed) {
+            conn_end(c);
+            return;
+        }
+        if (c->out.sent == c->out.data.size) {
+            if (c->phase == CONN_CLOSING)
+                linger(c);
+            break;
+        }
+        n = push(c, c->out.data.data + c->out.sent, c->out.data.size - c->out.sent);
+        if (n < 0) {
+            conn_end(c);
+            return;
+        }
+        if (n == 0) {
+            c->out.blocked = 1;
+            conn_due(c, c->at.wrote + STUCK_US);
+            break;
+        }
+        c->at.wrote = c->loop->now_us;
+        c->out.sent += (size_t)n;
+        if (c->out.sent == c->out.data.size) {
+            buf_clear(&c->out.data);
+            c->out.sent = 0;
+            c->out.withheld = 0;
+        }
+    }
+    if (c->out.sent == c->out.data.size)
+        release_output(c);
+    watch(c);
+}
+
+void conns_flush(rpc_loop *loop)
+{
+    while (loop->conns.dirty) {
+        conn *c = loop->conns.dirty;
+        loop->conns.dirty = c->next_dirty;
+        c->out.dirty = 0;
+        if (c->phase != CONN_DEAD)
+            flush(c);
+    }
+}
+
+void conn_finish(conn *c)
+{
+    if (c->phase == CONN_OPEN)
+        c->phase = CONN_CLOSING;
+    else if (c->phase < CONN_OPEN)
+        conn_end(c);
+    conn_dirty(c);
+}
+
+/* ---------------------------------------------------------------------- bytes in */
+
+/* The protocol is known. 0; -1: no memory. */
+static int speak(conn *c, int h2)
+{
+    int failed = h2 ? http2_begin(c) : http1_begin(c);
+    if (failed) {
+        conn_end(c);
+        return -1;
+    }
+    c->phase = CONN_OPEN;
+    if (c->owner.listener && c->limits->ms.age) {
+        uint64_t age = ms(c->limits->ms.age);
+        c->at.age = c->loop->now_us + age - age / 10 + loop_draw(c->loop, age / 5 + 1);
+        conn_due(c, c->at.age);
+    }
+    if (c->draining) {
+        c->draining = 0;
+        conn_drain(c);
+    }
+    if (c->owner.channel)
+        channel_ready(c->owner.channel, c);
+    conn_due(c, c->loop->now_us); /* the protocol says when it wants to look */
+    conn_dirty(c);
+    return 0;
+}
+
+static void give(conn *c, const unsigned char *data, size_t size)
+{
+    if (c->speaks->receive(c, data, size))
+        conn_finish(c);
+}
+
+/* Takes bytes until it is known whether they begin with the preface. */
+static void sniff(conn *c, const unsigned char *data, size_t size)
+{
+    size_t take = PREFACE_SIZE - c->sniffed.size;
+    int same;
+
+    if (take > size)
+        take = size;
+    memcpy(c->sniffed.bytes + c->sniffed.size, data, take);
+    c->sniffed.size += take;
+    same = !memcmp(c->sniffed.bytes, preface, c->sniffed.size);
+    if (same && c->sniffed.size < PREFACE_SIZE)
+        return;
+    if (speak(c, same))
+        return;
+    give(c, c->sniffed.bytes, c->sniffed.size);
+    if (c->phase == CONN_OPEN && size > take)
+        give(c, data + take, size - take);
+}
+
+static void take(conn *c, const unsigned char *data, size_t size)
+{
+    c->at.heard = c->loop->now_us;
+    if (c->out.blocked)
+        c->out.withheld += size;
+    if (c->phase == CONN_SNIFFING)
+        sniff(c, data, size);
+    else if (c->phase == CONN_OPEN)
+        give(c, data, size);
+    /* else it has been said that no more is read */
+}
+
+/* As tls_read(). */
+static long pull(conn *c, void *out, size_t size)
+{
+    ssize_t n;
+    if (c->tls && c->phase != CONN_LINGER)
+        return tls_read(c->tls, out, size);
+    n = recv(c->io.fd, out, size, 0);
+    if (n > 0)
+        return (long)n;
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+static void read_some(conn *c)
+{
+    int i;
+    for (i = 0; i < READS && c->phase != CONN_DEAD; i++) {
+        long n = pull(c, c->loop->run.input, INPUT_SIZE);
+        if (n == 0)
+            break;
+        if (n < 0) {
+            conn_end(c);
+            return;
+        }
+        take(c, c->loop->run.input, (size_t)n);
+        if (!c->tls && n < INPUT_SIZE)
+            break;
+    }
+    /* OpenSSL may hold bytes of which epoll knows nothing. */
+    if (i == READS && c->tls && c->phase != CONN_DEAD) {
+        c->again = 1;
+        conn_due(c, c->loop->now_us);
+    }
+    conn_dirty(c);
+}
+
+/* ---------------------------------------------------------------------- beginning */
+
+static void shake_hands(conn *c)
+{
+    int done = tls_handshake(c->tls);
+    if (done < 0) {
+        conn_end(c);
+        return;
+    }
+    if (done && c->owner.channel && tls_speaks_h2(c->tls) != 1) {
+        conn_end(c); /* a server that speaks no HTTP/2 */
+        return;
+    }
+    if (done && tls_speaks_h2(c->tls) >= 0) {
+        if (speak(c, tls_speaks_h2(c->tls)))
+            return;
+    } else if (done) {
+        c->phase = CONN_SNIFFING;
+        c->at.opened = c->loop->now_us;
+        if (c->limits->ms.first)
+            conn_due(c, beginning(c));
+    }
+    watch(c);
+    if (done)
+        read_some(c);
+}
+
+static void connected(conn *c)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(c->io.fd, SOL_SOCKET, SO_ERROR, &error, &size) || error) {
+        conn_end(c);
+        return;
+    }
+    if (c->tls) {
+        c->phase = CONN_HANDSHAKE;
+        shake_hands(c);
+    } else if (!speak(c, 1))
+        watch(c);
+}
+
+static void ready(source *s, uint32_t events)
+{
+    conn *c = of_source(s);
+    if (c->phase == CONN_CONNECTING) {
+        if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+            connected(c);
+        return;
+    }
+    if (c->phase == CONN_HANDSHAKE) {
+        shake_hands(c);
+        return;
+    }
+    if (events & EPOLLOUT)
+        conn_dirty(c);
+    if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
+        read_some(c);
+}
+
+static void begin(conn *c, rpc_tls *tls, conn_phase phase)
+{
+    c->phase = phase;
+    if (tls) {
+        c->tls = tls_link_new(tls, c->io.fd);
+        if (!c->tls) {
+            conn_end(c);
+            return;
+        }
+    }
+    if (beginning(c) != UINT64_MAX)
+        conn_due(c, beginning(c));
+    watch(c);
+}
+
+void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls)
+{
+    c->owner.listener = l;
+    atomic_fetch_add(&c->loop->figures.connections, 1);
+    begin(c, tls, tls ? CONN_HANDSHAKE : CONN_SNIFFING);
+}
+
+void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls)
+{
+    c->owner.channel = channel;
+    begin(c, tls, CONN_CONNECTING);
+}

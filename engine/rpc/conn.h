@@ -1,0 +1,102 @@
+/* conn.h: one connection: a socket, TLS or not, and the protocol that is spoken on it. */
+#ifndef RPC_CONN_H
+#define RPC_CONN_H
+
+#include "base/buf.h"
+#include "rpc/address.h"
+#include "rpc/loop.h"
+#include "rpc/tls.h"
+
+typedef struct conn conn;
+
+/* What HTTP/2 and HTTP/1.1 are for a connection. */
+typedef struct protocol {
+    /* Takes bytes that came. 0; -1: the connection ends after its last words. */
+    int (*receive)(conn *c, const unsigned char *data, size_t size);
+    /* Puts what there is to send into c->out, until that is full (conn_full()). 0; -1:
+     * the connection ends when c->out is written. */
+    int (*produce)(conn *c);
+    /* Ends what is overdue. Returns when it wants to look again, UINT64_MAX: never. */
+    uint64_t (*look)(conn *c);
+    /* Asks the peer to go: first a notice, later (last) no new call. */
+    void (*drain)(conn *c, int last);
+    /* The connection is gone: each call is told. */
+    void (*ended)(conn *c);
+    /* Frees what c->state holds. Nothing refers to the connection any more. */
+    void (*release)(conn *c);
+} protocol;
+
+typedef enum conn_phase {
+    CONN_CONNECTING, /* a client's socket */
+    CONN_HANDSHAKE,
+    CONN_SNIFFING, /* which protocol is it? */
+    CONN_OPEN,
+    CONN_CLOSING, /* what is left to send is sent */
+    CONN_LINGER,  /* all is sent: wait for the peer's end, so that it can read it */
+    CONN_DEAD
+} conn_phase;
+
+struct rpc_listener;
+struct rpc_channel;
+
+struct conn {
+    source io;
+    rpc_loop *loop;
+    conn *next, *prev;    /* of the loop */
+    conn *next_dirty;     /* in the list that begins at loop->conns.dirty */
+    const rpc_limits *limits;
+    conn_phase phase;
+    const protocol *speaks; /* NULL: not known yet */
+    void *state;            /* the protocol's */
+    tls_link *tls;          /* NULL: plain text */
+    struct {
+        struct rpc_listener *listener; /* a server's, else NULL */
+        struct rpc_channel *channel;   /* a client's; NULL: it has given it up */
+        char peer[ADDRESS_TEXT];
+    } owner;
+    struct {
+        buf data;
+        size_t sent;     /* of data */
+        size_t withheld; /* bytes that came while nothing could be sent */
+        unsigned dirty : 1, blocked : 1;
+    } out;
+    struct {
+        unsigned char bytes[24]; /* what came before the protocol was known */
+        size_t size;
+    } sniffed;
+    struct {
+        uint64_t opened, heard, wrote, age, drain; /* drain: the second GOAWAY; 0: none */
+    } at;
+    timer timer;
+    unsigned draining : 1, hostile : 1;
+    unsigned again : 1; /* there may be bytes of which epoll knows nothing */
+};
+
+/* A connection of a socket, which it owns from now on, also when it fails. NULL: no
+ * memory. A server's begins to read. */
+conn *conn_new(rpc_loop *loop, int fd, const rpc_limits *limits);
+/* A server's connection begins. tls may be NULL. */
+void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls);
+/* A client's connection begins: its socket is connecting. */
+void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls);
+
+/* There is something to send: produce() is called before the turn ends. */
+void conn_dirty(conn *c);
+/* No more shall be put into c->out for now. */
+int conn_full(const conn *c);
+/* look() is called at that time, or earlier. */
+void conn_due(conn *c, uint64_t at_us);
+void conn_drain(conn *c);
+/* Ends after what is left to send. */
+void conn_finish(conn *c);
+/* Ends now. Safe in any callback: memory is freed when the turn ends. */
+void conn_end(conn *c);
+/* The peer misbehaves: counted once for a connection. */
+void conn_hostile(conn *c);
+
+/* Of all connections of a loop. */
+void conns_flush(rpc_loop *loop);
+void conns_reap(rpc_loop *loop);
+void conns_close(rpc_loop *loop);
+
+#endif
