@@ -71,8 +71,9 @@ sessile_status addresses_find(addresses *out, const char *text, sessile_error *e
     if (!strncmp(text, "unix:", 5))
         return unix_address(out, text + 5, err);
     if (split(out, text, &port))
-        return fail(err, SESSILE_INVALID,
-                    "the address is not of the form host:port, [IPv6]:port or unix:/path");
+        return fail(
+            err, SESSILE_INVALID,
+            "the address is not of the form host:port, [IPv6]:port or unix:/path");
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;

@@ -2,8 +2,8 @@
  * call.c: a call of a server: what the service may ask and say, from any thread.
  *
  * What a service says goes into the call's box, under the lock of the loop's mailbox, and
- * the loop is woken. The loop takes all that is in the box at one time, and hands it to the
- * protocol. So a reply that was given by three functions usually leaves as one piece.
+ * the loop is woken. The loop takes all that is in the box at one time, and hands it to
+ * the protocol. So a reply that was given by three functions usually leaves as one piece.
  *
  * What was asked for does not change after `begun`, and is read without a lock.
  */
@@ -22,7 +22,7 @@ static void too_late(timer *t);
 
 /* ---------------------------------------------------------------------- its life */
 
-rpc_call *call_new(conn *c)
+rpc_call *rpc_call_new(conn *c)
 {
     rpc_loop *loop = c->loop;
     rpc_call *call = mem_zalloc(&loop->alloc, sizeof *call);
@@ -443,7 +443,8 @@ void rpc_call_pause(rpc_call *call, int paused)
     post(call);
 }
 
-/* ---------------------------------------------------------------------- the loop's part */
+/* ---------------------------------------------------------------------- the loop's part
+ */
 
 /* Takes what is in the box. */
 static void empty_box(rpc_call *call)
@@ -514,8 +515,7 @@ void call_over(rpc_call *call, rpc_gone why)
 {
     call->conn = NULL;
     tell_gone(call, why);
-    atomic_fetch_sub(&call->unsent,
-                     chunks_free(&call->stream.out.queue, &call->alloc));
+    atomic_fetch_sub(&call->unsent, chunks_free(&call->stream.out.queue, &call->alloc));
     rpc_call_drop(call);
 }
 

@@ -45,7 +45,7 @@ struct rpc_call {
         int status;
         int64_t length;
         rpc_code code;
-    } reply; /* what the loop took from the box */
+    } reply;  /* what the loop took from the box */
     buf body; /* of an RPC_HTTP request over HTTP/2 */
     timer deadline;
     atomic_size_t unsent;
@@ -58,7 +58,7 @@ struct rpc_call {
 };
 
 /* A call of a connection, with the loop's reference. NULL: no memory. */
-rpc_call *call_new(conn *c);
+rpc_call *rpc_call_new(conn *c);
 /* A field of the request; ":method", ":path" and ":authority" among them. */
 void call_header(rpc_call *call, const char *name, size_t name_size, const char *value,
                  size_t value_size);
@@ -71,7 +71,7 @@ void call_sent(rpc_call *call, size_t size);
 /* Ends a call in whose request something is wrong: as a gRPC status, or one of HTTP. */
 void call_refuse(rpc_call *call, rpc_code code, int http, const char *text);
 /* The protocol's part: sends what is in reply and in the stream's queue. */
-void serve_pump(rpc_call *call);  /* HTTP/2 */
+void serve_pump(rpc_call *call); /* HTTP/2 */
 void http1_pump(rpc_call *call);
 void serve_pause(rpc_call *call, int paused);
 

@@ -3,7 +3,8 @@
  *
  * Requests wait while it is being made, and go out together. When it cannot be made they
  * end at once, as never begun: a caller that has another node to ask must not wait for
- * this one. For a while after that (longer after each failure) requests end without a try.
+ * this one. For a while after that (longer after each failure) requests end without a
+ * try.
  *
  * A connection whose peer says GOAWAY is let go: its requests finish there, and the next
  * one makes a new connection.

@@ -2,15 +2,15 @@
  * conn.c: one connection: a socket, TLS or not, and the protocol that is spoken on it.
  *
  * Owns the socket and the bytes that wait to be written. What they mean is the protocol's
- * affair (http2.c, http1.c), which is found out here: by ALPN under TLS, else by the first
- * bytes, which an HTTP/2 client begins with a preface that is no HTTP/1.1 request.
+ * affair (http2.c, http1.c), which is found out here: by ALPN under TLS, else by the
+ * first bytes, which an HTTP/2 client begins with a preface that is no HTTP/1.1 request.
  *
  * A peer that does not read must not cost memory. The protocol is asked for bytes only
  * while less than OUT_FULL are waiting; and when nothing can be written, no more than
  * WITHHELD bytes are read, since each of them may ask for an answer.
  *
- * A connection is ended in any callback, but freed only when the turn ends: whoever called
- * may still look at it.
+ * A connection is ended in any callback, but freed only when the turn ends: whoever
+ * called may still look at it.
  */
 #include "rpc/conn.h"
 

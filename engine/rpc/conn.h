@@ -42,8 +42,8 @@ struct rpc_channel;
 struct conn {
     source io;
     rpc_loop *loop;
-    conn *next, *prev;    /* of the loop */
-    conn *next_dirty;     /* in the list that begins at loop->conns.dirty */
+    conn *next, *prev; /* of the loop */
+    conn *next_dirty;  /* in the list that begins at loop->conns.dirty */
     const rpc_limits *limits;
     conn_phase phase;
     const protocol *speaks; /* NULL: not known yet */

@@ -77,10 +77,20 @@ void fields_visit(const fields *f,
 static int reserved(const char *name)
 {
     static const char *const names[] = {
-        "connection",    "keep-alive",  "proxy-connection", "transfer-encoding",
-        "upgrade",       "host",        "te",               "content-length",
-        "content-type",  "grpc-status", "grpc-message",     "grpc-timeout",
-        "grpc-encoding", "trailer",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "transfer-encoding",
+        "upgrade",
+        "host",
+        "te",
+        "content-length",
+        "content-type",
+        "grpc-status",
+        "grpc-message",
+        "grpc-timeout",
+        "grpc-encoding",
+        "trailer",
     };
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++)

@@ -43,8 +43,7 @@ static size_t declared(const frame_reader *r)
 
 int frame_inside(const frame_reader *r)
 {
-    return r->head_size > 0 &&
-           (r->head_size < FRAME_HEAD || r->body.size < declared(r));
+    return r->head_size > 0 && (r->head_size < FRAME_HEAD || r->body.size < declared(r));
 }
 
 size_t frame_expected(const frame_reader *r)

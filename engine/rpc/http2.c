@@ -105,8 +105,7 @@ static int begin_headers(nghttp2_session *session, const nghttp2_frame *frame, v
     http2 *h2 = ud;
     stream *s;
 
-    if (frame->hd.type != NGHTTP2_HEADERS ||
-        frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+    if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
     s = h2->side->begun(h2, frame->hd.stream_id);
     if (!s)

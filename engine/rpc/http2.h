@@ -56,7 +56,8 @@ typedef struct http2 {
     uint64_t pinged; /* when the last PING was sent; client */
 } http2;
 
-/* Begins on a connection: a server's with a listener, a client's with a channel. 0, -1. */
+/* Begins on a connection: a server's with a listener, a client's with a channel. 0, -1.
+ */
 int http2_begin(conn *c);
 http2 *http2_of(conn *c);
 

@@ -187,8 +187,8 @@ static void feed(stream *s, const unsigned char *data, size_t size)
     while (size) {
         const unsigned char *message;
         size_t message_size;
-        frame_result result = frame_read(&s->in.reader, &data, &size, &message,
-                                         &message_size);
+        frame_result result =
+            frame_read(&s->in.reader, &data, &size, &message, &message_size);
         if (result == FRAME_MORE)
             return;
         if (result != FRAME_MESSAGE) {

@@ -1,4 +1,5 @@
-/* intake.h: what comes on a stream, how much of it may come, and when it must be there. */
+/* intake.h: what comes on a stream, how much of it may come, and when it must be there.
+ */
 #ifndef RPC_INTAKE_H
 #define RPC_INTAKE_H
 

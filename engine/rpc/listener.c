@@ -130,7 +130,8 @@ static void remove_dead(const address *a)
 
 static sessile_status listen_at(rpc_listener *l, address *a, sessile_error *err)
 {
-    int one = 1, fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int one = 1,
+        fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int error;
 
     if (fd < 0)
@@ -145,8 +146,9 @@ static sessile_status listen_at(rpc_listener *l, address *a, sessile_error *err)
         error = errno;
         close(fd);
         if (error == EADDRINUSE)
-            return fail(err, SESSILE_EXISTS,
-                        "the address is in use: stop who listens there, or choose another");
+            return fail(
+                err, SESSILE_EXISTS,
+                "the address is in use: stop who listens there, or choose another");
         return fail_errno(err, error, "the address cannot be listened at");
     }
     a->size = sizeof a->at;

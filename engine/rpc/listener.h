@@ -15,7 +15,7 @@ typedef struct listening {
 /* One loop's share of a listener. */
 typedef struct listener_share {
     rpc_listener *listener;
-    rpc_loop *loop; /* NULL: it has been closed */
+    rpc_loop *loop;              /* NULL: it has been closed */
     struct listener_share *next; /* of the loop */
     mail drain;
     timer pause;

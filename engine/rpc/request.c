@@ -1,8 +1,8 @@
 /*
  * request.c: one gRPC request of a client: the client's side of http2.c.
  *
- * A request ends when the server's trailers are there, when its deadline passed, when it is
- * cancelled, or when its stream or connection ended otherwise. An answer without a
+ * A request ends when the server's trailers are there, when its deadline passed, when it
+ * is cancelled, or when its stream or connection ended otherwise. An answer without a
  * grpc-status is never success, whatever came before: a reset after the last message
  * would else pass for one.
  *
@@ -63,7 +63,8 @@ sessile_status rpc_request_open(rpc_request **out, rpc_channel *channel, const c
 
 static void free_request(mail *m)
 {
-    rpc_request *request = (rpc_request *)(void *)((char *)m - offsetof(rpc_request, free));
+    rpc_request *request =
+        (rpc_request *)(void *)((char *)m - offsetof(rpc_request, free));
     allocator a = request->alloc;
 
     chunks_free(&request->stream.out.queue, &a);
@@ -204,7 +205,8 @@ void rpc_request_headers(const rpc_request *request,
     fields_visit(&request->answer.headers, visit, arg);
 }
 
-/* ---------------------------------------------------------------------- what comes back */
+/* ---------------------------------------------------------------------- what comes back
+ */
 
 static stream *begun(http2 *h2, int32_t id)
 {
@@ -370,5 +372,5 @@ static void closed(stream *s, int64_t error)
     }
 }
 
-const http2_side http2_client = {begun, header, headers_done, data, ended,
+const http2_side http2_client = {begun, header, headers_done, data,  ended,
                                  sent,  last,   bad,          closed};

@@ -19,7 +19,7 @@ static rpc_call *of(stream *s)
 
 static stream *begun(http2 *h2, int32_t id)
 {
-    rpc_call *call = call_new(h2->conn);
+    rpc_call *call = rpc_call_new(h2->conn);
     if (!call)
         return NULL;
     http2_add(h2, &call->stream, id);
@@ -144,7 +144,7 @@ static void closed(stream *s, int64_t error)
                                   : RPC_GONE_CANCELLED);
 }
 
-const http2_side http2_server = {begun, header, headers_done, data, ended,
+const http2_side http2_server = {begun, header, headers_done, data,  ended,
                                  sent,  last,   bad,          closed};
 
 /* ---------------------------------------------------------------------- replies */

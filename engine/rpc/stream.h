@@ -50,12 +50,12 @@ typedef struct stream {
         size_t reserved;   /* of the connection's memory for messages */
         uint64_t since;    /* when the message that is incomplete began; 0: none is */
         struct stream *next_waiting;
-        size_t expected;   /* in.raw: bytes of the body that are still to come */
+        size_t expected; /* in.raw: bytes of the body that are still to come */
         unsigned paused : 1;
         unsigned waiting : 1; /* for memory */
         unsigned wide : 1;
         unsigned ended : 1;
-        unsigned raw : 1; /* no frames of gRPC */
+        unsigned raw : 1;  /* no frames of gRPC */
         unsigned deaf : 1; /* what comes is thrown away */
     } in;
 } stream;

@@ -26,12 +26,12 @@ static void run_case(const char *name, echo *e)
     echo_stop(e);
 }
 
-#define CASE(name)                     \
+#define CASE(name)                        \
     static void test_##name(void **state) \
-    {                                  \
-        echo e;                        \
-        (void)state;                   \
-        run_case(#name, &e);           \
+    {                                     \
+        echo e;                           \
+        (void)state;                      \
+        run_case(#name, &e);              \
     }
 
 CASE(unary)
