@@ -72,7 +72,8 @@ WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
 SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
-PROTO   := $(BUILD)/proto/service/sessile.pb-c
+PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
+PROTO   := $(BUILD)/proto/service
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
 UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
@@ -234,21 +235,20 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 
-# The messages of the service, from its one description. What protoc-c writes is not linted.
-$(PROTO).c $(PROTO).h &: engine/service/sessile.proto
+# The messages of the service, from their descriptions. What protoc-c writes is not linted.
+$(PROTO)/%.pb-c.c $(PROTO)/%.pb-c.h: engine/service/%.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
-$(OBJ)/proto/sessile.pb-c.o: $(PROTO).c
+$(OBJ)/proto/%.pb-c.o: $(PROTO)/%.pb-c.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
-ifneq ($(wildcard engine/service/sessile.proto),)
-SERVICE += $(OBJ)/proto/sessile.pb-c.o
-$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h
-$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h
-endif
+PROTO_H := $(PROTOS:%=$(PROTO)/%.pb-c.h)
+SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO_H)
 $(BUILD)/service.a: $(SERVICE)
 	@mkdir -p $(@D)
 	@rm -f $@

@@ -11,7 +11,7 @@
  * A deadline that passes in the queue ends the call before anything was begun: rpc says
  * so to the client, and the worker finds the call over.
  */
-#include "service/server.h"
+#include "service/nodes.h"
 
 #include <string.h>
 
@@ -19,6 +19,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
+enum { REQUEST_ON_LOOP = 4096 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -90,11 +91,45 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
         refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
 }
 
+void call_submit(call *c)
+{
+    service *s = c->server;
+    sessile_error err;
+    atomic_fetch_add(&s->nodes->count.here, 1);
+    atomic_fetch_add(&c->references, 1);
+    if (pool_submit(s->pool, c, &err)) {
+        status_finish(c->rpc, &err, STATUS_AGAIN);
+        call_release(c);
+    }
+}
+
+/* What blocks nowhere, and anybody may ask. */
+static void run_on_loop(call *c)
+{
+    ProtobufCMessage *request;
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    error_clear(&err);
+    arena_init(&c->arena, &c->server->alloc);
+    if (c->request.size > REQUEST_ON_LOOP)
+        status = fail(&err, SESSILE_INVALID, "the request is larger than %d bytes",
+                      REQUEST_ON_LOOP);
+    if (!status)
+        status = decode_request(c->method->input, c->request.data, c->request.size,
+                                &c->arena, &request, &err);
+    if (!status)
+        status = c->method->run(c, request, &err);
+    if (status)
+        status_finish(c->rpc, &err, STATUS_AGAIN);
+    else if (!c->watcher)
+        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+    arena_free(&c->arena);
+}
+
 static void ended(void *ud, rpc_call *rpc)
 {
     call *c = rpc_call_own(rpc);
-    service *s = ud;
-    sessile_error err;
+    (void)ud;
     if (!c || rpc_call_over(rpc))
         return;
     if (c->replies == 0) {
@@ -104,11 +139,18 @@ static void ended(void *ud, rpc_call *rpc)
     c->replies = 0;
     if (!(c->method->flags & METHOD_ALL))
         c->lane = decode_lane(c->request.data, c->request.size);
-    atomic_fetch_add(&c->references, 1);
-    if (pool_submit(s->pool, c, &err)) {
-        status_finish(rpc, &err, STATUS_AGAIN);
-        call_release(c);
-    }
+    if (c->method->flags & METHOD_LOOP)
+        run_on_loop(c);
+    else if (!relay_begin(c))
+        call_submit(c);
+}
+
+static void drained(void *ud, rpc_call *rpc)
+{
+    call *c = rpc_call_own(rpc);
+    (void)ud;
+    if (c && c->relay)
+        relay_drained(c->relay);
 }
 
 static void gone(void *ud, rpc_call *rpc, rpc_gone why)
@@ -117,6 +159,10 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     (void)ud;
     if (!c)
         return;
+    if (c->relay)
+        relay_gone(c->relay);
+    if (c->watcher)
+        health_gone(c->watcher);
     if (why != RPC_GONE_FINISHED) {
         pthread_mutex_lock(&c->mutex);
         sessile_interrupt(c->session);
@@ -126,7 +172,7 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     call_release(c);
 }
 
-const rpc_service call_service = {begun, message, ended, NULL, gone};
+const rpc_service call_service = {begun, message, ended, drained, gone};
 
 /* ---------------------------------------------------------------------- the worker */
 
@@ -248,6 +294,18 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
     return status;
 }
 
+/* So that the next call with it can be passed on. */
+static void note_credential(call *c, sessile_status status)
+{
+    sessile_principal who;
+    if (!c->server->settings.guarded)
+        return;
+    if (status == SESSILE_DENIED)
+        nodes_forget(c->server->nodes, c->rpc);
+    else if (!status && !sessile_store_who(c->view, &who, NULL))
+        nodes_learn(c->server->nodes, c->rpc, who.user);
+}
+
 void call_run(call *c)
 {
     service *s = c->server;
@@ -261,6 +319,7 @@ void call_run(call *c)
     arena_init(&c->arena, &s->alloc);
     c->flags = c->method->flags & METHOD_READS ? STATUS_AGAIN : 0;
     status = who_calls(c, &c->view, &err);
+    note_credential(c, status);
     if (status) {
         c->flags |= STATUS_NOBODY | STATUS_AGAIN;
         c->view = NULL;

@@ -161,14 +161,54 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
                        type->short_name);
 }
 
-uint64_t decode_lane(const void *data, size_t size)
+static reader reader_of(const void *data, size_t size)
 {
     static const unsigned char none;
     const unsigned char *bytes = size ? data : &none;
-    reader r = {bytes, bytes + size};
+    return (reader){bytes, bytes + size};
+}
+
+uint64_t decode_lane(const void *data, size_t size)
+{
+    reader r = reader_of(data, size);
     field f;
     while (r.at < r.end && read_field(&r, &f))
         if (f.id == 1 && f.type == WIRE_SIZED && f.bytes.at < f.bytes.end)
             return hash64(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+    return 0;
+}
+
+/* The bytes of the last field of that number; nothing: there is none. */
+static reader find_field(reader r, uint32_t id)
+{
+    reader out = {NULL, NULL};
+    field f;
+    while (r.at < r.end && read_field(&r, &f))
+        if (f.id == id && f.type == WIRE_SIZED)
+            out = f.bytes;
+    return out;
+}
+
+int decode_names(const void *data, size_t size, sessile_slice out[3])
+{
+    reader session = find_field(reader_of(data, size), 1);
+    reader raw = find_field(session, 4);
+    if (raw.at)
+        session = raw;
+    for (uint32_t i = 0; i < 3; i++) {
+        reader name = find_field(session, i + 1);
+        out[i] = (sessile_slice){(const char *)name.at, (size_t)(name.end - name.at)};
+    }
+    return out[2].size > 0;
+}
+
+int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data, size_t size)
+{
+    for (unsigned i = 0; i < type->n_fields; i++)
+        if (type->fields[i].descriptor == &sessile__v1__base__descriptor) {
+            reader base = find_field(reader_of(data, size), type->fields[i].id);
+            reader once = find_field(base, 2);
+            return once.at != once.end;
+        }
     return 0;
 }

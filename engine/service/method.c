@@ -3,12 +3,22 @@
 
 #include <string.h>
 
-static const method *const tables[] = {methods_sessions, methods_messages, methods_runs};
+static const struct {
+    const char *service;
+    const method *methods;
+} tables[] = {
+    {"sessile.v1.SessionService", methods_sessions},
+    {"sessile.v1.SessionService", methods_messages},
+    {"sessile.v1.SessionService", methods_runs},
+    {"sessile.v1.NodeService", methods_nodes},
+    {"grpc.health.v1.Health", methods_health},
+};
+enum { TABLES = sizeof tables / sizeof *tables };
 
 const method *method_at(size_t i)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
-        const method *m = tables[t];
+    for (size_t t = 0; t < TABLES; t++) {
+        const method *m = tables[t].methods;
         for (; m->name; m++)
             if (i-- == 0)
                 return m;
@@ -16,15 +26,28 @@ const method *method_at(size_t i)
     return NULL;
 }
 
+int method_has_service(const char *name)
+{
+    for (size_t t = 0; t < TABLES; t++)
+        if (strcmp(tables[t].service, name) == 0)
+            return 1;
+    return 0;
+}
+
 const method *method_find(const char *path)
 {
-    static const char service_name[] = "/sessile.v1.SessionService/";
-    const method *m;
-    if (strncmp(path, service_name, sizeof service_name - 1) != 0)
+    const char *name = *path == '/' ? strchr(path + 1, '/') : NULL;
+    if (!name)
         return NULL;
-    path += sizeof service_name - 1;
-    for (size_t i = 0; (m = method_at(i)); i++)
-        if (strcmp(m->name, path) == 0)
-            return m;
+    size_t size = (size_t)(name - path - 1);
+    for (size_t t = 0; t < TABLES; t++) {
+        const method *m = tables[t].methods;
+        if (strlen(tables[t].service) != size ||
+            strncmp(tables[t].service, path + 1, size) != 0)
+            continue;
+        for (; m->name; m++)
+            if (strcmp(m->name, name + 1) == 0)
+                return m;
+    }
     return NULL;
 }

@@ -26,6 +26,9 @@ typedef struct pool pool;
 typedef struct keep keep;
 typedef struct kept kept;
 typedef struct call call;
+typedef struct nodes nodes;
+typedef struct relay relay;
+typedef struct watcher watcher;
 
 struct service {
     allocator alloc;
@@ -42,6 +45,7 @@ struct service {
     rpc_listener *listener;
     pool *pool;
     keep *keep;
+    nodes *nodes;
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -52,7 +56,9 @@ typedef sessile_status method_function(call *c, const void *request, sessile_err
 enum {
     METHOD_READS = 1,   /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2, /* its reply is a stream */
-    METHOD_ALL = 4      /* its field 1 narrows it, and names no session */
+    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session */
+    METHOD_LOOP = 8     /* it blocks nowhere, and needs no credential: it is run on the
+                           loop */
 };
 
 /* A method of sessile.proto. */
@@ -65,12 +71,15 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
+/* 1: there are methods of a service of that name. */
+int method_has_service(const char *name);
 /* By number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[];
+extern const method methods_nodes[], methods_health[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -88,6 +97,9 @@ struct call {
     buf request; /* its bytes */
     call *next;  /* in the queue of its session */
     uint64_t lane;
+    /* of the loop */
+    relay *relay;     /* it was passed on; NULL: it is run here */
+    watcher *watcher; /* of health */
     /* of the worker that runs it */
     arena arena;         /* what the request was read into, and the reply is made in */
     int no_memory;       /* a part of the reply could not be made */
@@ -106,6 +118,8 @@ extern const rpc_service call_service;
 /* Runs a call on the thread of a worker, and ends it. */
 void call_run(call *c);
 void call_release(call *c);
+/* Gives it to a worker, once its request is there; on the loop. */
+void call_submit(call *c);
 
 /*
  * For methods. The session of the request, opened for who calls; the handle lives until
@@ -178,6 +192,13 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
 /* Finds the session of a request, its field 1, without unpacking it: a number that is the
  * same for the same names. 0: it names none. */
 uint64_t decode_lane(const void *data, size_t size);
+
+/* The names in it, agent, user and id, as slices of its bytes. 1: there are, and an id.
+ */
+int decode_names(const void *data, size_t size, sessile_slice out[3]);
+/* 1: a request of that type has `once`: it may be made again. */
+int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
+                    size_t size);
 
 /* ---------------------------------------------------------------------- workers */
 

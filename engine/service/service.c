@@ -5,7 +5,7 @@
  * told to end, since a signal handler may do no more than set a number. Loops and workers
  * have threads of their own.
  */
-#include "service/server.h"
+#include "service/nodes.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -132,6 +132,8 @@ sessile_status service_open(service **out, sessile_store *store,
         status = open_loops(s, settings, err);
     if (!status)
         status = open_listener(s, settings, err);
+    if (!status)
+        status = nodes_open(&s->nodes, s, settings, err);
     if (status)
         service_close(s);
     else
@@ -170,6 +172,7 @@ static void drain(service *s)
 {
     const os_table *os = os_current;
     uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
+    nodes_leave(s->nodes);
     rpc_listener_drain(s->listener);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
            (connections(s) > 0 || pool_calls(s->pool) > 0))
@@ -202,6 +205,8 @@ sessile_status service_run(service *s, sessile_error *err)
     pthread_t threads[LOOPS_MOST];
     int started = 0, why = 0;
     sessile_status status = pool_start(s->pool, err);
+    if (!status)
+        status = nodes_start(s->nodes, err);
     while (!status && started < s->settings.loops) {
         why = pthread_create(&threads[started], NULL, run_loop, s->loops[started]);
         if (why)
@@ -224,6 +229,7 @@ void service_close(service *s)
 {
     if (!s)
         return;
+    nodes_close(s->nodes);
     pool_close(s->pool);
     if (s->listener)
         rpc_listener_close(s->listener);
