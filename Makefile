@@ -73,7 +73,7 @@ BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
 SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
 PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
-PROTO   := $(BUILD)/proto/service
+PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
 UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
@@ -236,16 +236,16 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	$(LINK) -o $@ $^ $(LIBS)
 
 # The messages of the service, from their descriptions. What protoc-c writes is not linted.
-$(PROTO)/%.pb-c.c $(PROTO)/%.pb-c.h: engine/service/%.proto
+$(BUILD)/proto/service/%.pb-c.c $(BUILD)/proto/service/%.pb-c.h: engine/service/%.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
-$(OBJ)/proto/%.pb-c.o: $(PROTO)/%.pb-c.c
+$(OBJ)/proto/%.pb-c.o: $(BUILD)/proto/service/%.pb-c.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
-PROTO_H := $(PROTOS:%=$(PROTO)/%.pb-c.h)
+PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
 SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
 $(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO_H)
@@ -305,6 +305,7 @@ SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call source
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+$(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(OBJ)/tests/unit/service/trio.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a

@@ -95,7 +95,8 @@ void call_submit(call *c)
 {
     service *s = c->server;
     sessile_error err;
-    atomic_fetch_add(&s->nodes->count.here, 1);
+    if (s->nodes)
+        atomic_fetch_add(&s->nodes->count.here, 1);
     atomic_fetch_add(&c->references, 1);
     if (pool_submit(s->pool, c, &err)) {
         status_finish(c->rpc, &err, STATUS_AGAIN);
@@ -298,7 +299,7 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
 static void note_credential(call *c, sessile_status status)
 {
     sessile_principal who;
-    if (!c->server->settings.guarded)
+    if (!c->server->settings.guarded || !c->server->nodes)
         return;
     if (status == SESSILE_DENIED)
         nodes_forget(c->server->nodes, c->rpc);

@@ -189,9 +189,32 @@ static reader find_field(reader r, uint32_t id)
     return out;
 }
 
-int decode_names(const void *data, size_t size, sessile_slice out[3])
+/* The bytes of a message's session: its field 1, or that of the one part it has. */
+static reader find_session(const ProtobufCMessageDescriptor *type, reader bytes)
 {
-    reader session = find_field(reader_of(data, size), 1);
+    const ProtobufCMessageDescriptor *session = &sessile__v1__session__descriptor;
+    const ProtobufCFieldDescriptor *first =
+        protobuf_c_message_descriptor_get_field(type, 1);
+    field f;
+    if (first && first->descriptor == session)
+        return find_field(bytes, 1);
+    while (bytes.at < bytes.end && read_field(&bytes, &f)) {
+        const ProtobufCFieldDescriptor *part =
+            protobuf_c_message_descriptor_get_field(type, f.id);
+        if (!part || part->type != PROTOBUF_C_TYPE_MESSAGE || f.type != WIRE_SIZED)
+            continue;
+        first = protobuf_c_message_descriptor_get_field(part->descriptor, 1);
+        if (first && first->descriptor == session &&
+            part->label != PROTOBUF_C_LABEL_REPEATED)
+            return find_field(f.bytes, 1);
+    }
+    return (reader){NULL, NULL};
+}
+
+int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                 sessile_slice out[3])
+{
+    reader session = find_session(type, reader_of(data, size));
     reader raw = find_field(session, 4);
     if (raw.at)
         session = raw;

@@ -281,7 +281,7 @@ static int key_of(call *c, uint64_t *key)
         return 0;
     *key = 0;
     if ((c->method->flags & METHOD_ALL) ||
-        !decode_names(c->request.data, c->request.size, names))
+        !decode_names(c->method->input, c->request.data, c->request.size, names))
         return nodes_lost(n);
     if (!names[0].size)
         names[0] = sessile_text(n->settings.agent);

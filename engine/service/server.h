@@ -195,7 +195,8 @@ uint64_t decode_lane(const void *data, size_t size);
 
 /* The names in it, agent, user and id, as slices of its bytes. 1: there are, and an id.
  */
-int decode_names(const void *data, size_t size, sessile_slice out[3]);
+int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                 sessile_slice out[3]);
 /* 1: a request of that type has `once`: it may be made again. */
 int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
                     size_t size);
