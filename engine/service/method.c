@@ -10,6 +10,10 @@ static const struct {
     {"sessile.v1.SessionService", methods_sessions},
     {"sessile.v1.SessionService", methods_messages},
     {"sessile.v1.SessionService", methods_runs},
+    {"sessile.v1.SessionService", methods_facts},
+    {"sessile.v1.SessionService", methods_checkpoints},
+    {"sessile.v1.SessionService", methods_tree},
+    {"sessile.v1.SessionService", methods_history},
     {"sessile.v1.NodeService", methods_nodes},
     {"grpc.health.v1.Health", methods_health},
 };

@@ -7,13 +7,6 @@ enum { PIECE = 1 << 20 };
 
 /* ---------------------------------------------------------------------- writing */
 
-static sessile_status reply_written(call *c, sessile_id entry, sessile_error *err)
-{
-    Sessile__V1__Written out = SESSILE__V1__WRITTEN__INIT;
-    out.entry = entry;
-    return call_reply(c, &out.base, err);
-}
-
 static sessile_status append_message(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__AppendRequest *r = request;
@@ -103,16 +96,10 @@ static sessile_status get_messages(call *c, const void *request, sessile_error *
     options.at = entry_id(r->at);
     options.limit = (size_t)r->limit;
     options.last = (size_t)r->last;
-    if (*r->role) {
-        int role = SESSILE_SYSTEM;
-        while (role <= SESSILE_FUNCTION &&
-               strcmp(r->role, sessile_role_name((sessile_role)role)) != 0)
-            role++;
-        if (role > SESSILE_FUNCTION)
-            return fail(err, SESSILE_INVALID, "MessagesRequest.role: no such role");
-        options.role = (sessile_role)role;
-    }
-    status = sessile_messages(session, &options, &rows, &count, err);
+    if (*r->role)
+        status = read_role(r->role, "MessagesRequest.role", &options.role, err);
+    if (!status)
+        status = sessile_messages(session, &options, &rows, &count, err);
     if (status)
         return status;
     status = send_messages(c, rows, count, NULL, err);
@@ -123,14 +110,9 @@ static sessile_status get_messages(call *c, const void *request, sessile_error *
 static Sessile__V1__ContextInfo *info_of(call *c, const sessile_context_info *from)
 {
     Sessile__V1__ContextInfo *out = call_make(c, &sessile__v1__context_info__descriptor);
-    Sessile__V1__Tokens *tokens = call_make(c, &sessile__v1__tokens__descriptor);
-    if (!out || !tokens)
+    if (!out)
         return NULL;
-    tokens->tokens = from->tokens.tokens;
-    tokens->low = from->tokens.low;
-    tokens->high = from->tokens.high;
-    tokens->source = call_string(c, from->tokens.source);
-    out->tokens = tokens;
+    out->tokens = call_tokens(c, &from->tokens);
     out->head = from->head;
     out->dropped = from->dropped;
     out->orphans = from->orphans;

@@ -61,19 +61,10 @@ static void read_base(const Sessile__V1__Base *base, int on_conflict,
     out->once = sessile_text(base->once);
 }
 
-static sessile_slice *slices(call *c, Sessile__V1__Json *const *from, size_t n)
-{
-    sessile_slice *out = call_new(c, (n ? n : 1) * sizeof *out);
-    for (size_t i = 0; out && i < n; i++)
-        out[i] = json_slice(from[i]);
-    return out;
-}
-
 /* ---------------------------------------------------------------------- outcomes */
 
 static const char *const verdicts[] = {"no_policy",  "unchanged", "applied", "refused",
                                        "too_little", "stale",     "pending"};
-static const char *const dispositions[] = {"lost", "covered", "replaced", "undone"};
 static const char *const needs[] = {"none", "model", "hook", "state", "embed"};
 
 static void fill_removals(call *c, Sessile__V1__Outcome *out, const sessile_outcome *from)
@@ -83,7 +74,7 @@ static void fill_removals(call *c, Sessile__V1__Outcome *out, const sessile_outc
         const sessile_removal *gone = &from->removals[i];
         Sessile__V1__Removal *row = out->removals[i];
         row->key = call_key(c, gone->key);
-        row->disposition = call_string(c, dispositions[gone->disposition]);
+        row->disposition = call_string(c, disposition_name(gone->disposition));
         row->role = call_string(c, sessile_role_name(gone->role));
         row->tokens = gone->tokens;
         row->by = call_key(c, gone->by);
@@ -249,7 +240,7 @@ static sessile_status turn(call *c, const void *request, sessile_error *err)
     sessile_session *session;
     sessile_run_options options;
     sessile_run *run;
-    sessile_slice *messages = slices(c, r->messages, r->n_messages);
+    sessile_slice *messages = call_slices(c, r->messages, r->n_messages);
     sessile_status status =
         messages ? open_or_make(c, r, &session, err) : fail_nomem(err);
     if (status)

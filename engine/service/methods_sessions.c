@@ -9,20 +9,6 @@ enum { ROWS = 100, ROWS_MOST = 1000 };
 
 /* ---------------------------------------------------------------------- one session */
 
-static Sessile__V1__Damage *damage(call *c, sessile_status status, const char *message,
-                                   uint64_t lost)
-{
-    char name[32] = "E";
-    Sessile__V1__Damage *out = call_make(c, &sessile__v1__damage__descriptor);
-    if (!out)
-        return NULL;
-    strncat(name, sessile_status_name(status), sizeof name - 2);
-    out->status = call_string(c, name);
-    out->message = call_string(c, message);
-    out->lost = lost;
-    return out;
-}
-
 static Sessile__V1__Link *link_of(call *c, const sessile_link *from)
 {
     Sessile__V1__Link *out = call_make(c, &sessile__v1__link__descriptor);
@@ -76,7 +62,7 @@ sessile_status reply_info(call *c, sessile_session *session, sessile_error *err)
     if (sessile_session_parent(session, &link))
         out->parent = link_of(c, &link);
     if (sessile_session_damage(session, &lost, &damaged))
-        out->damage = damage(c, damaged.code, damaged.message, lost);
+        out->damage = call_damage(c, damaged.code, damaged.message, lost);
     return call_reply(c, &out->base, err);
 }
 
@@ -135,19 +121,28 @@ static sessile_status delete_session(call *c, const void *request, sessile_error
 static sessile_status undelete_session(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__UndeleteRequest *r = request;
-    Sessile__V1__Empty out = SESSILE__V1__EMPTY__INIT;
     sessile_session_options options;
     sessile_status status = call_names(c, r->session, &options, err);
     if (!status)
         status = sessile_undelete(c->view, &options, sessile_text(r->actor), err);
-    return status ? status : call_reply(c, &out.base, err);
+    return status ? status : reply_empty(c, err);
 }
 
 /* ---------------------------------------------------------------------- lists */
 
-static sessile_slice or_any(const char *text)
+sessile_status read_scope(call *c, const Sessile__V1__Session *names, int any_user,
+                          sessile_list_options *out, sessile_error *err)
 {
-    return *text ? sessile_text(text) : (sessile_slice){NULL, 0};
+    Sessile__V1__Session none = SESSILE__V1__SESSION__INIT;
+    sessile_session_options named;
+    sessile_status status = call_names(c, names ? names : &none, &named, err);
+    if (status)
+        return status;
+    if (named.agent.size)
+        out->agent = named.agent;
+    if (named.user.size && (names_user(names) || !any_user))
+        out->user = named.user;
+    return SESSILE_OK;
 }
 
 static sessile_status read_lives(const Sessile__V1__ListRequest *r, unsigned *out,
@@ -188,19 +183,9 @@ static sessile_status read_list(call *c, const Sessile__V1__ListRequest *r,
                                 sessile_list_options *out, sessile_error *err)
 {
     sessile_list_options_init(out);
-    if (r->session) {
-        out->agent = or_any(r->session->agent);
-        out->user = or_any(r->session->user);
-    }
-    if (!r->any_user && !out->user.data) {
-        sessile_session_options own;
-        Sessile__V1__Session none = SESSILE__V1__SESSION__INIT;
-        sessile_status status = call_names(c, &none, &own, err);
-        if (status)
-            return status;
-        if (c->server->settings.guarded)
-            out->user = own.user;
-    }
+    sessile_status status = read_scope(c, r->session, r->any_user, out, err);
+    if (status)
+        return status;
     out->id_prefix = sessile_text(r->id_prefix);
     out->title = sessile_text(r->title);
     out->label = sessile_text(r->label);
@@ -211,7 +196,7 @@ static sessile_status read_list(call *c, const Sessile__V1__ListRequest *r,
     out->limit = r->limit ? r->limit : ROWS;
     if (out->limit > ROWS_MOST)
         return fail(err, SESSILE_LIMIT, "ListRequest.limit is at most %d", ROWS_MOST);
-    sessile_status status = read_lives(r, &out->lives, err);
+    status = read_lives(r, &out->lives, err);
     return status ? status : read_sort(r->sort, &out->sort, err);
 }
 
@@ -229,7 +214,7 @@ static void fill_listed(call *c, Sessile__V1__Listed *out, const sessile_listed 
     out->deleted_ms = row->deleted_ms;
     out->labels = call_json(c, row->labels);
     if (row->status)
-        out->damage = damage(c, row->status, row->message, 0);
+        out->damage = call_damage(c, row->status, row->message, 0);
     else
         out->life = call_string(c, sessile_life_name(row->life));
 }
@@ -240,21 +225,20 @@ static sessile_status list_sessions(call *c, const void *request, sessile_error 
     Sessile__V1__ListResponse *out =
         call_make(c, &sessile__v1__list_response__descriptor);
     sessile_list_options options;
-    sessile_listed *rows;
-    size_t count;
+    page p;
     sessile_status status = read_list(c, r, &options, err);
-    if (status)
-        return status;
-    status = sessile_list_with(c->view, &options, &rows, &count, err);
+    if (!status)
+        status = page_list(c, r, &options, &p, err);
     if (status)
         return status;
     if (out) {
-        out->sessions = call_rows(c, count, &sessile__v1__listed__descriptor);
-        for (size_t i = 0; out->sessions && i < count; i++)
-            fill_listed(c, out->sessions[i], &rows[i]);
-        out->n_sessions = out->sessions ? count : 0;
+        out->sessions = call_rows(c, p.count, &sessile__v1__listed__descriptor);
+        for (size_t i = 0; out->sessions && i < p.count; i++)
+            fill_listed(c, out->sessions[i], &p.first[i]);
+        out->n_sessions = out->sessions ? p.count : 0;
+        out->next_page_token = p.next;
     }
-    sessile_free(rows);
+    sessile_free(p.all);
     return out ? call_reply(c, &out->base, err) : fail_nomem(err);
 }
 

@@ -139,3 +139,88 @@ sessile_id entry_id(const Sessile__V1__Entry *entry)
 {
     return entry ? entry->id : SESSILE_NO_ID;
 }
+
+int names_user(const Sessile__V1__Session *names)
+{
+    return names && (names->raw ? names->raw->user.len > 0 : *names->user != 0);
+}
+
+sessile_status read_role(const char *name, const char *field, sessile_role *out,
+                         sessile_error *err)
+{
+    int role = SESSILE_SYSTEM;
+    *out = SESSILE_ROLE_NONE;
+    while (role <= SESSILE_FUNCTION &&
+           strcmp(name, sessile_role_name((sessile_role)role)) != 0)
+        role++;
+    if (role > SESSILE_FUNCTION)
+        return fail(err, SESSILE_INVALID, "%s: there is no such role", field);
+    *out = (sessile_role)role;
+    return SESSILE_OK;
+}
+
+Sessile__V1__Tokens *call_tokens(call *c, const sessile_tokens *from)
+{
+    Sessile__V1__Tokens *out = call_make(c, &sessile__v1__tokens__descriptor);
+    if (!out)
+        return NULL;
+    out->tokens = from->tokens;
+    out->low = from->low;
+    out->high = from->high;
+    out->source = call_string(c, from->source);
+    return out;
+}
+
+Sessile__V1__Damage *call_damage(call *c, sessile_status status, const char *message,
+                                 uint64_t lost)
+{
+    char name[32] = "E";
+    Sessile__V1__Damage *out = call_make(c, &sessile__v1__damage__descriptor);
+    if (!out)
+        return NULL;
+    strncat(name, sessile_status_name(status), sizeof name - 2);
+    out->status = call_string(c, name);
+    out->message = call_string(c, message);
+    out->lost = lost;
+    return out;
+}
+
+/* Not by call_key(): each has to be there. */
+Sessile__V1__Key **call_keys(call *c, const sessile_key *keys, size_t count,
+                             size_t *out_count)
+{
+    Sessile__V1__Key **out = call_rows(c, count, &sessile__v1__key__descriptor);
+    *out_count = out ? count : 0;
+    for (size_t i = 0; i < *out_count; i++) {
+        out[i]->entry = keys[i].entry;
+        out[i]->n = keys[i].n;
+    }
+    return out;
+}
+
+sessile_status reply_written(call *c, sessile_id entry, sessile_error *err)
+{
+    Sessile__V1__Written out = SESSILE__V1__WRITTEN__INIT;
+    out.entry = entry;
+    return call_reply(c, &out.base, err);
+}
+
+sessile_status reply_empty(call *c, sessile_error *err)
+{
+    Sessile__V1__Empty out = SESSILE__V1__EMPTY__INIT;
+    return call_reply(c, &out.base, err);
+}
+
+sessile_slice *call_slices(call *c, Sessile__V1__Json *const *from, size_t n)
+{
+    sessile_slice *out = call_new(c, (n ? n : 1) * sizeof *out);
+    for (size_t i = 0; out && i < n; i++)
+        out[i] = json_slice(from[i]);
+    return out;
+}
+
+const char *disposition_name(sessile_disposition disposition)
+{
+    static const char *const names[] = {"lost", "covered", "replaced", "undone"};
+    return names[disposition];
+}

@@ -78,7 +78,8 @@ const method *method_at(size_t i);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
-extern const method methods_sessions[], methods_messages[], methods_runs[];
+extern const method methods_sessions[], methods_messages[], methods_runs[],
+    methods_facts[], methods_checkpoints[], methods_tree[], methods_history[];
 extern const method methods_nodes[], methods_health[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
@@ -159,10 +160,52 @@ Sessile__V1__Key *call_key(call *c, sessile_key key);
 sessile_slice json_slice(const Sessile__V1__Json *json);
 sessile_id entry_id(const Sessile__V1__Entry *entry);
 
+/* 1: a request names a user; else call_names() takes the caller's own. names may be NULL.
+ */
+int names_user(const Sessile__V1__Session *names);
+/* NULL: no memory. */
+Sessile__V1__Tokens *call_tokens(call *c, const sessile_tokens *from);
+/* What is wrong with a session that can be read in part or not at all. NULL: no memory.
+ */
+Sessile__V1__Damage *call_damage(call *c, sessile_status status, const char *message,
+                                 uint64_t lost);
+/* An array of keys as messages, for *count of them; NULL, and *out_count 0: no memory. */
+Sessile__V1__Key **call_keys(call *c, const sessile_key *keys, size_t count,
+                             size_t *out_count);
+/* The reply of what wrote an entry, and of what has nothing to tell. */
+sessile_status reply_written(call *c, sessile_id entry, sessile_error *err);
+sessile_status reply_empty(call *c, sessile_error *err);
+
+/* The texts of a request, in the arena. NULL: no memory. */
+sessile_slice *call_slices(call *c, Sessile__V1__Json *const *from, size_t n);
+const char *disposition_name(sessile_disposition disposition);
+/* The role of a name; INVALID: there is none, with the name of the field. */
+sessile_status read_role(const char *name, const char *field, sessile_role *out,
+                         sessile_error *err);
+/* Whose sessions a list or a search is about: the caller's own, unless a user is named or
+ * any_user is 1. names may be NULL (methods_sessions.c). */
+sessile_status read_scope(call *c, const Sessile__V1__Session *names, int any_user,
+                          sessile_list_options *out, sessile_error *err);
+
 /* The reply of what opens or makes a session (methods_sessions.c). */
 sessile_status reply_info(call *c, sessile_session *session, sessile_error *err);
 /* A message of a session in a reply (methods_messages.c). */
 void fill_message(call *c, Sessile__V1__Message *out, const sessile_message *from);
+
+/* ---------------------------------------------------------------------- pages */
+
+/* A page of a list. */
+typedef struct page {
+    sessile_listed *all;         /* for sessile_free() */
+    const sessile_listed *first; /* count rows */
+    size_t count;
+    char *next; /* what the next page is asked for with; "": there are no more */
+} page;
+/* Lists a page of options->limit rows (at least 1): the first, or the one that
+ * r->page_token asks for. INVALID: the token is of another request. Other errors: as
+ * sessile_list_with(). */
+sessile_status page_list(call *c, const Sessile__V1__ListRequest *r,
+                         sessile_list_options *options, page *out, sessile_error *err);
 
 /* ---------------------------------------------------------------------- credentials */
 

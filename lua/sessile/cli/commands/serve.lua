@@ -24,7 +24,7 @@ local function go_on_as_server()
 end
 
 local function settings(app, args)
-  local configured = app:config().serve or {}
+  local configured = app.try(app:config()).serve
   return {
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
@@ -57,7 +57,7 @@ return {
       return go_on_as_server()
     end
     app.globals.as_host = true
-    local store = app.try(app:store(true, { isolation = "worker" }))
+    local store = app.try(app:store(not args.check, { isolation = "worker" }))
     local given = settings(app, args)
     given.guarded = guard_open.is_on(store)
     return service.run(store._core, given, function(address)
