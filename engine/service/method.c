@@ -3,17 +3,19 @@
 
 #include <string.h>
 
+#define SESSIONS "sessile.v1.SessionService"
+
 static const struct {
     const char *service;
     const method *methods;
 } tables[] = {
-    {"sessile.v1.SessionService", methods_sessions},
-    {"sessile.v1.SessionService", methods_messages},
-    {"sessile.v1.SessionService", methods_runs},
-    {"sessile.v1.SessionService", methods_facts},
-    {"sessile.v1.SessionService", methods_checkpoints},
-    {"sessile.v1.SessionService", methods_tree},
-    {"sessile.v1.SessionService", methods_history},
+    {SESSIONS, methods_sessions},
+    {SESSIONS, methods_messages},
+    {SESSIONS, methods_runs},
+    {SESSIONS, methods_facts},
+    {SESSIONS, methods_checkpoints},
+    {SESSIONS, methods_tree},
+    {SESSIONS, methods_history},
     {"sessile.v1.NodeService", methods_nodes},
     {"grpc.health.v1.Health", methods_health},
 };
@@ -21,7 +23,7 @@ enum { TABLES = sizeof tables / sizeof *tables };
 
 const method *method_at(size_t i)
 {
-    for (size_t t = 0; t < TABLES; t++) {
+    for (size_t t = 0; t < TABLES && strcmp(tables[t].service, SESSIONS) == 0; t++) {
         const method *m = tables[t].methods;
         for (; m->name; m++)
             if (i-- == 0)

@@ -73,7 +73,7 @@ typedef struct method {
 const method *method_find(const char *path);
 /* 1: there are methods of a service of that name. */
 int method_has_service(const char *name);
-/* By number from 0; NULL behind the last. */
+/* Those of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
