@@ -89,12 +89,13 @@ void trio_start(trio *t, int i, const service_settings *more, int guarded)
     must(service_open(&n->service, n->store, &settings, &err), &err);
     assert_int_equal(pthread_create(&n->thread, NULL, run, n), 0);
     n->running = 1;
-    must(rpc_channel_open(&n->channel, t->loop, service_address(n->service), NULL, NULL,
+    must(rpc_channel_open(&n->channel, t->loop, service_address(n->service), t->tls, NULL,
                           &err),
          &err);
 }
 
-void trio_open(trio *t, const char *url, const service_settings *more, int guarded)
+static void open_all(trio *t, const char *url, const char *authority,
+                     const service_settings *more, int guarded)
 {
     const char *why;
     sessile_error err;
@@ -108,6 +109,10 @@ void trio_open(trio *t, const char *url, const service_settings *more, int guard
         url = server->url;
     }
     t->place = postgres_place(url);
+    if (authority) {
+        rpc_tls_files files = {.ca = authority, .name = "127.0.0.1"};
+        must(rpc_tls_open(&t->tls, 0, &files, &allocator_default, &err), &err);
+    }
     must(rpc_loop_open(&t->loop, NULL, &allocator_default, &err), &err);
     if (guarded) { /* before the others look */
         t->nodes[0].store = open_store(t->place);
@@ -116,6 +121,16 @@ void trio_open(trio *t, const char *url, const service_settings *more, int guard
     }
     for (int i = 0; i < TRIO; i++)
         trio_start(t, i, more, guarded);
+}
+
+void trio_open(trio *t, const char *url, const service_settings *more, int guarded)
+{
+    open_all(t, url, NULL, more, guarded);
+}
+
+void trio_open_trusting(trio *t, const char *authority, const service_settings *more)
+{
+    open_all(t, NULL, authority, more, 0);
 }
 
 void trio_stop(trio *t, int i)
@@ -146,6 +161,8 @@ void trio_close(trio *t)
         sessile_store_close(n->store);
     }
     rpc_loop_close(t->loop);
+    if (t->tls)
+        rpc_tls_drop(t->tls);
     sessile_free(t->key);
     postgres_drop(t->place);
 }
@@ -291,7 +308,7 @@ int trio_owner(trio *t, int i, const char *id)
     return *r.owner ? by_address(t, r.owner) : i;
 }
 
-static void make_session(trio *t, int i, const char *id)
+void trio_make(trio *t, int i, const char *id)
 {
     Sessile__V1__Session names = SESSILE__V1__SESSION__INIT;
     Sessile__V1__CreateRequest request = SESSILE__V1__CREATE_REQUEST__INIT;
@@ -308,7 +325,7 @@ static void make_session(trio *t, int i, const char *id)
 int trio_settled(trio *t, const char *id, int without)
 {
     int owners[TRIO], first = without == 0;
-    make_session(t, first, id);
+    trio_make(t, first, id);
     for (uint64_t until = now_us() + 30000000; now_us() < until;) {
         int same = 1;
         for (int i = 0; i < TRIO; i++)

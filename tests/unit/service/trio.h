@@ -22,11 +22,14 @@ typedef struct trio {
     trio_node nodes[TRIO];
     rpc_loop *loop; /* of the client; the test turns it */
     char *key;      /* an access key of "ann"; NULL: the stores have no guard */
+    rpc_tls *tls;   /* of the client; NULL: plain text */
 } trio;
 
 /* Skips the test without PostgreSQL. url: NULL: the shared server. more: settings of each
  * but for the address and the name; NULL: none. */
 void trio_open(trio *t, const char *url, const service_settings *more, int guarded);
+/* The same with TLS: the client believes this authority. */
+void trio_open_trusting(trio *t, const char *authority, const service_settings *more);
 void trio_close(trio *t);
 /* Starts node i, over its store if it has one, else over one at `place`; for a test that
  * opens none or one of them. */
@@ -68,7 +71,9 @@ void reply_free(reply *r);
 
 /* Which node answers for a session, when node i is asked: by ResumeSession. */
 int trio_owner(trio *t, int i, const char *id);
-/* Makes the session, and waits until each node (but for `without`; -1: none) names the
+/* Makes a session, or opens it. */
+void trio_make(trio *t, int i, const char *id);
+/* The same, and waits until each node (but for `without`; -1: none) names the
  * same owner for it. Returns that. */
 int trio_settled(trio *t, const char *id, int without);
 /* The first of session-0, session-1, … that node i owns; id has room for 32. */
