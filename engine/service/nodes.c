@@ -299,7 +299,7 @@ static int is_everywhere(const char *address)
 
 static sessile_status name_it(nodes *n, const service_settings *in, sessile_error *err)
 {
-    const char *listens = service_address(n->server);
+    const char *listens = rpc_listener_address(n->server->listener);
     char name[sizeof n->own.address + 8];
     if (in->nodes.name)
         snprintf(name, sizeof name, "%s", in->nodes.name);
@@ -347,6 +347,17 @@ static sessile_status settle(nodes *n, const service_settings *in, sessile_error
     return name_it(n, in, err);
 }
 
+/* A node that was killed and is started again waits for its own lease to run out; that of
+ * a living one goes on. */
+static sessile_status join(nodes *n, sessile_error *err)
+{
+    uint64_t until = now_us() + (uint64_t)(LEASE_MS + AGAIN_MS) * 1000;
+    sessile_status status;
+    while ((status = beat_once(n, FIRST_MS, err)) == SESSILE_EXISTS && now_us() < until)
+        os_current->sleep_ms(os_current->ud, 5 * SLICE_MS);
+    return status;
+}
+
 sessile_status nodes_open(nodes **out, service *s, const service_settings *settings,
                           sessile_error *err)
 {
@@ -365,7 +376,7 @@ sessile_status nodes_open(nodes **out, service *s, const service_settings *setti
         if (status == SESSILE_UNSUPPORTED)
             status = SESSILE_OK;
         else if (!status)
-            status = beat_once(n, FIRST_MS, err);
+            status = join(n, err);
     }
     if (status)
         nodes_close(n);

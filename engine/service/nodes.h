@@ -20,7 +20,7 @@ enum {
     TRUST_MS = 1800,   /* by this machine's, from before the beat was sent */
     PING_MS = 200,     /* between two looks at who is heard */
     SILENCE_MS = 400,  /* without a byte: a node is not heard any more */
-    HINTS = 1024,      /* credentials whose user is remembered */
+    HINTS = 131072,    /* credentials whose user is remembered */
     LOOPS_AT_MOST = 16 /* that a service has */
 };
 

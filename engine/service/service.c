@@ -47,10 +47,11 @@ static sessile_status check_settings(const service_settings *in, sessile_error *
         return fail(err, SESSILE_INVALID,
                     "client_ca needs TLS: give cert and key as well");
     if (in->size.workers < 0 || in->size.workers > 1024 || in->size.sessions < 0 ||
-        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0)
+        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0 ||
+        in->nodes.replicas < 0)
         return fail(err, SESSILE_INVALID,
-                    "workers are 1 to 1024; sessions, drain and connection_age are not "
-                    "negative");
+                    "workers are 1 to 1024; sessions, drain, connection_age and "
+                    "replicas are not negative");
     return SESSILE_OK;
 }
 

@@ -251,8 +251,7 @@ static sessile_status read_beat(store_nodes *n, const PGresult *r, const store_n
         return fail(err, SESSILE_IO, "%s answered a beat with nothing", ps->url.where);
     if (pg_int(ps, r, 0, MINE) == 0)
         return fail(err, SESSILE_EXISTS,
-                    "another node is called \"%s\": give each node a name of its own, or "
-                    "wait two seconds if that one was just killed",
+                    "another node is called \"%s\": give each node a name of its own",
                     own->name);
     out->others = n->others;
     out->count = read_rows(ps, r, n->others, n->room);

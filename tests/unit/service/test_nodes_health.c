@@ -5,6 +5,7 @@
  * Own stores: each is a schema of a PostgreSQL server.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "service/health.pb-c.h"
@@ -167,6 +168,25 @@ static void two_nodes_of_one_name_are_refused(void **state)
     trio_close(&t);
 }
 
+static void a_node_that_was_killed_gets_its_name_back(void **state)
+{
+    service_settings settings = {.listen = {"127.0.0.1:0"}, .nodes = {.name = "late"}};
+    trio t;
+    service *s;
+    sessile_error err;
+    char sql[300];
+    (void)state;
+    trio_open(&t, NULL, NULL, 0);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO \"%s\".nodes VALUES ('late', 5, '10.0.0.9:1', '1', now(), "
+             "clock_timestamp() + interval '1500 ms', 0, 0)",
+             postgres_schema(t.place));
+    free(postgres_sql(t.place, sql));
+    must(service_open(&s, t.nodes[0].store, &settings, &err), &err);
+    service_close(s);
+    trio_close(&t);
+}
+
 static Sessile__V1__NodeList *list_nodes(trio *t, int i)
 {
     Sessile__V1__Empty request = SESSILE__V1__EMPTY__INIT;
@@ -252,6 +272,7 @@ int main(void)
         cmocka_unit_test(without_the_database_nobody_serves),
         cmocka_unit_test(replicas_are_counted),
         cmocka_unit_test(two_nodes_of_one_name_are_refused),
+        cmocka_unit_test(a_node_that_was_killed_gets_its_name_back),
         cmocka_unit_test(nodes_are_listed),
         cmocka_unit_test(nodes_are_listed_for_who_may_check_the_store),
         cmocka_unit_test(a_store_without_nodes_is_served_by_one),
