@@ -168,6 +168,15 @@ static reader reader_of(const void *data, size_t size)
     return (reader){bytes, bytes + size};
 }
 
+uint64_t decode_lane_inside(const void *data, size_t size)
+{
+    reader r = reader_of(data, size);
+    field f;
+    if (!read_field(&r, &f) || f.type != WIRE_SIZED)
+        return 0;
+    return decode_lane(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+}
+
 uint64_t decode_lane(const void *data, size_t size)
 {
     reader r = reader_of(data, size);

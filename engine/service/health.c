@@ -9,6 +9,7 @@
  * wait for commits; not part of "", since a server that lacks one can still read.
  */
 #include "service/nodes.h"
+#include "service/observe.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static sessile_status reply(call *c, int status, sessile_error *err)
     return call_reply(c, &out.base, err);
 }
 
-static sessile_status check(call *c, const void *request, sessile_error *err)
+static sessile_status check_health(call *c, const void *request, sessile_error *err)
 {
     asked what = what_is_asked(request);
     if (what == ASKED_NOBODY)
@@ -62,7 +63,7 @@ static sessile_status check(call *c, const void *request, sessile_error *err)
 
 /* ---------------------------------------------------------------------- watching */
 
-static sessile_status watch(call *c, const void *request, sessile_error *err)
+static sessile_status watch_health(call *c, const void *request, sessile_error *err)
 {
     nodes *n = c->server->nodes;
     peers *p = peers_of(n, c->rpc);
@@ -97,6 +98,7 @@ static void end(watcher *w)
 {
     call *c = w->call;
     health_gone(w);
+    observe_ended(c, RPC_UNAVAILABLE, "");
     rpc_finish(c->rpc, RPC_UNAVAILABLE, "the server is ending", NULL, 0);
 }
 
@@ -128,7 +130,7 @@ void health_end(peers *p)
             &grpc__health__v1__health_check_request__descriptor       \
     }
 const method methods_health[] = {
-    HEALTH("Check", check, 0),
-    HEALTH("Watch", watch, METHOD_STREAMS),
+    HEALTH("Check", check_health, 0),
+    HEALTH("Watch", watch_health, METHOD_STREAMS),
     {NULL, NULL, 0, NULL},
 };

@@ -16,6 +16,7 @@ static const struct {
     {SESSIONS, methods_checkpoints},
     {SESSIONS, methods_tree},
     {SESSIONS, methods_history},
+    {SESSIONS, methods_watch},
     {"sessile.v1.NodeService", methods_nodes},
     {"grpc.health.v1.Health", methods_health},
 };
@@ -56,4 +57,12 @@ const method *method_find(const char *path)
                 return m;
     }
     return NULL;
+}
+
+size_t method_number(const method *m)
+{
+    size_t i = 0;
+    while (method_at(i) && method_at(i) != m)
+        i++;
+    return i;
 }

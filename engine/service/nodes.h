@@ -157,6 +157,9 @@ void peer_done(peer *one);
 /* On the thread of the loop, once the request is there. 1: the call was passed on, or
  * ended; 0: it is to be run here. */
 int relay_begin(call *c);
+/* A later message of a call whose requests are a stream; the client sends no more. */
+void relay_message(relay *r, const void *data, size_t size);
+void relay_half(relay *r);
 /* Nobody waits any more for the call; its connection takes more. */
 void relay_gone(relay *r);
 void relay_drained(relay *r);

@@ -18,6 +18,7 @@
  * tries of the nodes that pass his guesses on.
  */
 #include "service/nodes.h"
+#include "service/observe.h"
 
 #include <string.h>
 #include <strings.h>
@@ -33,9 +34,10 @@ struct relay {
     peer *peer;
     relay *next, **at; /* among those of the peer */
     rpc_request *request;
-    buf reply;  /* of a call with one reply: kept until its status is there */
-    int kept;   /* there is one */
-    int passed; /* messages of a stream */
+    buf reply;   /* of a call with one reply: kept until its status is there */
+    int kept;    /* there is one */
+    int passed;  /* messages of a stream */
+    int answers; /* that the client sent after its first request */
     int opening, ended;
     int gone; /* nobody waits */
     int lost; /* the owner is not heard any more */
@@ -58,6 +60,14 @@ static void relay_free(relay *r)
     mem_free(&a, r, sizeof *r);
     peer_done(one);
     call_release(c);
+}
+
+/* A status that this node gives, or passes back. */
+static void finish(call *c, rpc_code code, const char *message,
+                   const rpc_header *trailers, size_t n)
+{
+    observe_ended(c, code, "");
+    rpc_finish(c->rpc, code, message, trailers, n);
 }
 
 typedef struct headers {
@@ -90,13 +100,13 @@ static void pass_back(relay *r, rpc_request *request, const rpc_result *result)
         nodes_forget(n, c->rpc);
     atomic_fetch_add(&n->count.relayed, 1);
     if (r->reply.failed) {
-        rpc_finish(c->rpc, RPC_UNKNOWN,
-                   "it was done, and there was no memory to pass the answer on", NULL, 0);
+        finish(c, RPC_UNKNOWN,
+               "it was done, and there was no memory to pass the answer on", NULL, 0);
         return;
     }
     if (r->kept && result->code == RPC_OK)
         (void)rpc_send(c->rpc, r->reply.data, r->reply.size);
-    rpc_finish(c->rpc, result->code, result->message, trailers.list, trailers.count);
+    finish(c, result->code, result->message, trailers.list, trailers.count);
 }
 
 /* 1: the owner said that it did nothing, because it has lost the database. */
@@ -110,7 +120,7 @@ static int is_refused(rpc_request *request, const rpc_result *result)
 static int may_run_here(const relay *r, rpc_request *request, const rpc_result *result)
 {
     const call *c = r->call;
-    if (r->passed > 0)
+    if (r->passed > 0 || r->answers > 0)
         return 0;
     return result->unbegun || is_refused(request, result) ||
            (c->method->flags & METHOD_READS) ||
@@ -119,16 +129,15 @@ static int may_run_here(const relay *r, rpc_request *request, const rpc_result *
 
 static void finish_lost(relay *r)
 {
-    rpc_call *rpc = r->call->rpc;
-    if (r->passed > 0 || (r->call->method->flags & METHOD_READS))
-        rpc_finish(rpc, RPC_UNAVAILABLE,
-                   "the node that answered was lost: go on where the stream ended", NULL,
-                   0);
+    call *c = r->call;
+    if (c->method->flags & METHOD_READS)
+        finish(c, RPC_UNAVAILABLE,
+               "the node that answered was lost: go on where the stream ended", NULL, 0);
     else
-        rpc_finish(rpc, RPC_UNKNOWN,
-                   "the node that ran it was lost before it answered, and it may have "
-                   "been done: look before it is sent again, or name a turn with `once`",
-                   NULL, 0);
+        finish(c, RPC_UNKNOWN,
+               "the node that ran it was lost before it answered, and it may have "
+               "been done: look before it is sent again, or name a turn with `once`",
+               NULL, 0);
 }
 
 static void ended(void *ud, rpc_request *request, const rpc_result *result)
@@ -149,7 +158,7 @@ static void ended(void *ud, rpc_request *request, const rpc_result *result)
     if (result->told && !is_refused(request, result)) {
         pass_back(r, request, result);
     } else if (!result->told && !r->lost && result->code == RPC_DEADLINE_EXCEEDED) {
-        rpc_finish(c->rpc, result->code, "the deadline has passed", NULL, 0);
+        finish(c, result->code, "the deadline has passed", NULL, 0);
     } else if (may_run_here(r, request, result) && !atomic_load(&n->ending)) {
         atomic_fetch_add(&n->count.fallback, 1);
         c->relay = NULL;
@@ -180,7 +189,7 @@ static void message(void *ud, rpc_request *request, const void *data, size_t siz
 {
     relay *r = ud;
     call *c = r->call;
-    if (!(c->method->flags & METHOD_STREAMS)) {
+    if (!(c->method->flags & (METHOD_STREAMS | METHOD_DUPLEX))) {
         buf_clear(&r->reply);
         buf_put(&r->reply, size ? data : "", size);
         r->kept = 1;
@@ -201,6 +210,21 @@ void relay_drained(relay *r)
         r->paused = 0;
         rpc_request_pause(r->request, 0);
     }
+}
+
+/* ---------------------------------------------------------------------- what a client of
+ * a stream sends on */
+
+void relay_message(relay *r, const void *data, size_t size)
+{
+    r->answers++;
+    if (rpc_request_send(r->request, data, size) != 0)
+        rpc_request_cancel(r->request);
+}
+
+void relay_half(relay *r)
+{
+    rpc_request_end(r->request);
 }
 
 /* ---------------------------------------------------------------------- the beginning */
@@ -249,7 +273,7 @@ static int pass_on(call *c, peer *to)
                                 NULL) == SESSILE_OK;
     if (made && !r->ended)
         made = rpc_request_send(r->request, c->request.data, c->request.size) == 0;
-    if (made && !r->ended)
+    if (made && !r->ended && !(c->method->flags & METHOD_DUPLEX))
         rpc_request_end(r->request);
     if (!made && r->request && !r->ended)
         rpc_request_cancel(r->request);
@@ -265,7 +289,7 @@ static void refuse(call *c, const char *why)
 {
     static const rpc_header trailers[] = {{"sessile-status", "EBUSY"}, {REFUSED, "1"}};
     atomic_fetch_add(&c->server->nodes->count.refused, 1);
-    rpc_finish(c->rpc, RPC_UNAVAILABLE, why, trailers, 2);
+    finish(c, RPC_UNAVAILABLE, why, trailers, 2);
 }
 
 /* What the session of a call is known by. 1: it has one, and another node may be asked.

@@ -6,6 +6,8 @@
  * have threads of their own.
  */
 #include "service/nodes.h"
+#include "service/observe.h"
+#include "service/watch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -130,7 +132,11 @@ sessile_status service_open(service **out, sessile_store *store,
                            (size_t)or_default(settings->size.waiting, WAITING), &s->alloc,
                            err);
     if (!status)
+        status = watch_open(&s->watch, s, err);
+    if (!status)
         status = open_loops(s, settings, err);
+    if (!status)
+        status = observe_open(&s->observe, s, settings->listen.metrics, err);
     if (!status)
         status = open_listener(s, settings, err);
     if (!status)
@@ -145,6 +151,11 @@ sessile_status service_open(service **out, sessile_store *store,
 const char *service_address(const service *s)
 {
     return rpc_listener_address(s->listener);
+}
+
+const char *service_metrics_address(const service *s)
+{
+    return observe_address(s->observe);
 }
 
 void service_stop(service *s)
@@ -175,8 +186,9 @@ static void drain(service *s)
     uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
     nodes_leave(s->nodes);
     rpc_listener_drain(s->listener);
+    watch_drain(s->watch);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
-           (connections(s) > 0 || pool_calls(s->pool) > 0))
+           (connections(s) > 0 || pool_jobs(s->pool) > 0))
         os->sleep_ms(os->ud, LOOK_MS);
 }
 
@@ -208,6 +220,10 @@ sessile_status service_run(service *s, sessile_error *err)
     sessile_status status = pool_start(s->pool, err);
     if (!status)
         status = nodes_start(s->nodes, err);
+    if (!status)
+        status = watch_start(s->watch, err);
+    if (!status)
+        status = observe_start(s->observe, err);
     while (!status && started < s->settings.loops) {
         why = pthread_create(&threads[started], NULL, run_loop, s->loops[started]);
         if (why)
@@ -230,8 +246,11 @@ void service_close(service *s)
 {
     if (!s)
         return;
+    watch_stop(s->watch);
     nodes_close(s->nodes);
+    s->nodes = NULL;
     pool_close(s->pool);
+    observe_stop(s->observe);
     if (s->listener)
         rpc_listener_close(s->listener);
     for (int i = 0; s->loops && i < s->settings.loops; i++)
@@ -239,6 +258,8 @@ void service_close(service *s)
             rpc_loop_close(s->loops[i]);
     if (s->loops)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
+    watch_close(s->watch);
+    observe_close(s->observe);
     keep_close(s->keep);
     if (s->tls)
         rpc_tls_drop(s->tls);

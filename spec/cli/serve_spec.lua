@@ -112,6 +112,18 @@ describe("sessile serve", function()
     end)
   end)
 
+  it("counts calls for Prometheus, without an id in it", function()
+    guarded.unguarded_only()
+    cli.configure 'return { serve = { metrics = "127.0.0.1:0" } }'
+    one = server.start()
+    one:call("CreateSession", { session = { id = "secret-name" } })
+    one:call("ResumeSession", { session = { id = "none" } })
+    local page = shell.output("curl -s " .. one.metrics)
+    expect.has(page, 'sessile_calls_total{method="CreateSession",status="OK"} 1',
+      'sessile_calls_total{method="ResumeSession",status="NOT_FOUND"} 1', "sessile_ready 1")
+    assert.is_nil(page:find("secret", 1, true))
+  end)
+
   it("does not listen in clear text where others can connect", function()
     guarded.unguarded_only()
     cli.fails(7, "serve --listen 0.0.0.0:0", "clear text", "cert and key")
@@ -120,10 +132,10 @@ describe("sessile serve", function()
   it("says what it would do, and ends, with --check", function()
     guarded.unguarded_only()
     cli.fails(3, "serve --check", "there is no store")
-    cli.done "new s"
+    cli.done "new --id s"
     local _, said = cli.done "serve --check --listen 127.0.0.1:0"
     expect.has(said, "Would serve")
     cli.configure 'return { serve = { cert = "/nowhere.pem" } }'
-    cli.fails(2, "serve --check", "a certificate and its key")
+    cli.fails(1, "serve --check", "a certificate and its key")
   end)
 end)

@@ -31,6 +31,7 @@ function server.start(words, before)
   one.address = until_there(function()
     local said = cli.read(log)
     assert(one:runs(), said)
+    one.metrics = said:match "(http://[%d.]+:%d+/metrics)"
     return said:match " at ([%d.]+:%d+),"
   end, "did not begin to serve")
   return one

@@ -28,9 +28,10 @@ local function settings(app, args)
   return {
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
-    certificate_role = configured.certificate_role, plain = configured.plain,
-    name = configured.name, advertise = configured.advertise, nodes_ca = configured.nodes_ca,
-    no_affinity = configured.affinity == false, replicas = configured.replicas,
+    certificate_role = configured.certificate_role, metrics = configured.metrics,
+    plain = configured.plain, name = configured.name, advertise = configured.advertise,
+    nodes_ca = configured.nodes_ca, no_affinity = configured.affinity == false,
+    replicas = configured.replicas,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
   }
@@ -42,7 +43,7 @@ return {
   examples = [[
     sessile serve                        at 127.0.0.1:7071, for this machine
     sessile serve --check                open everything, say what would be served, and end
-    sessile serve --listen 10.0.0.5:7071 with `serve = { cert = …, key = … }` configured]],
+    sessile serve --listen 0.0.0.0:7071  with `serve = { cert = …, key = … }` configured]],
   options = {
     { "--listen ADDRESS", "where to listen: HOST:PORT, [::1]:PORT or unix:/path" },
     { "--check", "open the store and the address, and end" },
@@ -60,9 +61,10 @@ return {
     local store = app.try(app:store(not args.check, { isolation = "worker" }))
     local given = settings(app, args)
     given.guarded = guard_open.is_on(store)
-    return service.run(store._core, given, function(address)
-      app:note(("%s %s at %s, %s."):format(args.check and "Would serve" or "Serving",
-        terminal.line(store.url), address, given.cert and "with TLS" or "without TLS"))
+    return service.run(store._core, given, function(address, metrics)
+      app:note(("%s %s at %s, %s.%s"):format(args.check and "Would serve" or "Serving",
+        terminal.line(store.url), address, given.cert and "with TLS" or "without TLS",
+        metrics and (" Metrics are at http://%s/metrics."):format(metrics) or ""))
       if not given.guarded then
         app:note "The store has no guard: whoever can connect may do everything."
       end
