@@ -17,6 +17,7 @@
 
 #include "api/inside.h"
 #include "base/os.h"
+#include "service/observe.h"
 
 enum {
     FIRST_MS = 5000, /* for the first beat */
@@ -186,6 +187,7 @@ static void take_living(nodes *n, const store_beat *beat)
 
 static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
 {
+    metrics *m = observe_metrics(n->server->observe);
     store_beat beat;
     uint64_t before = now_us();
     n->own.sessions = keep_count(n->server->keep);
@@ -194,10 +196,12 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
                                              n->settings.replicas > 0, &beat, err);
     if (status) {
         atomic_fetch_add(&n->count.missed, 1);
+        metrics_add(m, METRIC_BEATS_MISSED, 0, 0, 1);
         atomic_store(&n->standbys, -1);
         return status;
     }
     take_living(n, &beat);
+    metrics_set(m, METRIC_NODES, 0, (int64_t)beat.count + 1);
     atomic_store(&n->standbys, beat.standbys);
     atomic_store(&n->trusted_us, before + (uint64_t)TRUST_MS * 1000);
     return SESSILE_OK;

@@ -62,6 +62,13 @@ static void relay_free(relay *r)
     call_release(c);
 }
 
+static void routed(call *c, metric_where where)
+{
+    observe *o = c->server->observe;
+    if (o && !(c->method->flags & METHOD_ALL))
+        metrics_add(observe_metrics(o), METRIC_ROUTED, where, 0, 1);
+}
+
 /* A status that this node gives, or passes back. */
 static void finish(call *c, rpc_code code, const char *message,
                    const rpc_header *trailers, size_t n)
@@ -99,6 +106,7 @@ static void pass_back(relay *r, rpc_request *request, const rpc_result *result)
     if (result->code == RPC_UNAUTHENTICATED)
         nodes_forget(n, c->rpc);
     atomic_fetch_add(&n->count.relayed, 1);
+    routed(c, WHERE_RELAYED);
     if (r->reply.failed) {
         finish(c, RPC_UNKNOWN,
                "it was done, and there was no memory to pass the answer on", NULL, 0);
@@ -161,6 +169,7 @@ static void ended(void *ud, rpc_request *request, const rpc_result *result)
         finish(c, result->code, "the deadline has passed", NULL, 0);
     } else if (may_run_here(r, request, result) && !atomic_load(&n->ending)) {
         atomic_fetch_add(&n->count.fallback, 1);
+        routed(c, WHERE_FALLBACK);
         c->relay = NULL;
         call_submit(c);
     } else {
@@ -315,7 +324,7 @@ static int key_of(call *c, uint64_t *key)
     return 1;
 }
 
-int relay_begin(call *c)
+static int route(call *c)
 {
     nodes *n = c->server->nodes;
     peers *p = n ? peers_of(n, c->rpc) : NULL;
@@ -339,4 +348,12 @@ int relay_begin(call *c)
         return 1;
     }
     return owner ? pass_on(c, owner) : 0;
+}
+
+int relay_begin(call *c)
+{
+    if (route(c))
+        return 1;
+    routed(c, WHERE_HERE);
+    return 0;
 }
