@@ -25,12 +25,13 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
-# Foreign clients and judges of the service.
-TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler openssl curl
+# Foreign ends of gRPC and HTTP, and Google's own JSON of messages, which judge ours; a test says so when
+# its own is absent.
+TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler nghttp2-client curl openssl
 # For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES)
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db

@@ -48,6 +48,12 @@ rpc_kind rpc_call_kind(const rpc_call *call)
     return RPC_GRPC;
 }
 
+const char *rpc_call_method(const rpc_call *call)
+{
+    (void)call;
+    return "POST";
+}
+
 const char *rpc_call_path(const rpc_call *call)
 {
     (void)call;

@@ -19,8 +19,7 @@ local function go_on_as_server()
     return nil, "the server was not installed with this program", "EUNSUPPORTED",
       "Build it: make service, then install again."
   end
-  local words = { path, table.unpack(arg) }
-  return process.replace(words)
+  return process.replace({ arg[0], table.unpack(arg) }, path)
 end
 
 local function settings(app, args)
@@ -35,6 +34,22 @@ local function settings(app, args)
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
   }
+end
+
+-- Says where it serves, as soon as clients can connect.
+local function tell(app, args, given, found)
+  if app.json then
+    app:print_json(found)
+    io.stdout:flush()
+    return
+  end
+  app:out(("%s %s at %s, %s.%s\n"):format(args.check and "Would serve" or "Serving",
+    terminal.line(found.store), found.address, found.tls and "with TLS" or "without TLS",
+    found.metrics and (" Metrics are at http://%s/metrics."):format(found.metrics) or ""))
+  io.stdout:flush()
+  if not given.guarded then
+    app:note "The store has no guard: whoever can connect may do everything."
+  end
 end
 
 return {
@@ -61,15 +76,12 @@ return {
     local store = app.try(app:store(not args.check, { isolation = "worker" }))
     local given = settings(app, args)
     given.guarded = guard_open.is_on(store)
-    return service.run(store._core, given, function(address, metrics)
-      app:note(("%s %s at %s, %s.%s"):format(args.check and "Would serve" or "Serving",
-        terminal.line(store.url), address, given.cert and "with TLS" or "without TLS",
-        metrics and (" Metrics are at http://%s/metrics."):format(metrics) or ""))
-      if not given.guarded then
-        app:note "The store has no guard: whoever can connect may do everything."
-      end
+    local served, message, code = service.run(store._core, given, function(address, metrics)
+      tell(app, args, given, { store = store.url, address = address, metrics = metrics,
+        tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)
+    return served, message, code, not served and "What it can be told: sessile help serve" or nil
   end,
 }
