@@ -77,6 +77,7 @@ WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
 SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
@@ -239,8 +240,8 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 
-# The messages of the service, from its one description. What protoc-c writes is not linted.
-$(PROTO).c $(PROTO).h &: engine/service/sessile.proto
+# The messages of the service, from their descriptions. What protoc-c writes is not linted.
+$(BUILD)/proto/service/%.pb-c.c $(BUILD)/proto/service/%.pb-c.h: engine/service/%.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
 # Those of the tests of JSON, which have every kind of field.
@@ -262,11 +263,10 @@ $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
-ifneq ($(wildcard engine/service/sessile.proto),)
-SERVICE += $(OBJ)/proto/sessile.pb-c.o
-$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h
-$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h
-endif
+PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
+SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO_H)
 $(BUILD)/service.a: $(SERVICE)
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -323,9 +323,10 @@ SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call source
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+$(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
-$(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
+$(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o

@@ -16,6 +16,7 @@
  * A deadline that passes in the queue ends the call before anything was begun: rpc says
  * so to the client, and the worker finds the call over.
  */
+#include "service/nodes.h"
 #include "service/observe.h"
 #include "service/watch.h"
 
@@ -25,6 +26,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
+enum { REQUEST_ON_LOOP = 4096 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -100,20 +102,56 @@ static void run_job(job *j)
     call_release(c);
 }
 
-/* Gives a call to a worker. Its request is there. */
-static void start(call *c)
+void call_submit(call *c)
 {
     sessile_error err;
+    nodes *n = c->server->nodes;
     if (c->method->flags & METHOD_DUPLEX)
         c->job.lane = decode_lane_inside(c->request.data, c->request.size);
     else if (!(c->method->flags & METHOD_ALL))
         c->job.lane = decode_lane(c->request.data, c->request.size);
     c->job.run = run_job;
+    if (n)
+        atomic_fetch_add(&n->count.here, 1);
     atomic_fetch_add(&c->references, 1);
     if (pool_submit(c->server->pool, &c->job, &err)) {
         end_with(c, &err, STATUS_AGAIN);
         call_release(c);
     }
+}
+
+/* What blocks nowhere, and anybody may ask. */
+static void run_on_loop(call *c)
+{
+    ProtobufCMessage *request;
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    error_clear(&err);
+    arena_init(&c->arena, &c->server->alloc);
+    if (c->request.size > REQUEST_ON_LOOP)
+        status = fail(&err, SESSILE_INVALID, "the request is larger than %d bytes",
+                      REQUEST_ON_LOOP);
+    if (!status)
+        status = decode_request(c->method->input, c->request.data, c->request.size,
+                                &c->arena, &request, &err);
+    if (!status)
+        status = c->method->run(c, request, &err);
+    if (status) {
+        end_with(c, &err, STATUS_AGAIN);
+    } else if (!c->watcher) {
+        observe_ended(c, RPC_OK, "");
+        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+    }
+    arena_free(&c->arena);
+}
+
+/* Its request is there. */
+static void start(call *c)
+{
+    if (c->method->flags & METHOD_LOOP)
+        run_on_loop(c);
+    else if (!relay_begin(c))
+        call_submit(c);
 }
 
 static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
@@ -125,7 +163,9 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
     const int duplex = (c->method->flags & METHOD_DUPLEX) != 0;
     if (c->messages++ > 0) {
         const call_stream *stream = atomic_load(&c->stream);
-        if (stream && stream->message)
+        if (duplex && c->relay)
+            relay_message(c->relay, data, size);
+        else if (stream && stream->message)
             stream->message(c, data, size);
         else
             refuse(c, SESSILE_INVALID,
@@ -156,7 +196,9 @@ static void ended(void *ud, rpc_call *rpc)
         return;
     }
     atomic_store(&c->half, 1);
-    if (stream && stream->ended)
+    if (c->relay)
+        relay_half(c->relay);
+    else if (stream && stream->ended)
         stream->ended(c);
 }
 
@@ -165,7 +207,9 @@ static void drained(void *ud, rpc_call *rpc)
     call *c = rpc_call_own(rpc);
     const call_stream *stream = c ? atomic_load(&c->stream) : NULL;
     (void)ud;
-    if (stream && stream->drained)
+    if (c && c->relay)
+        relay_drained(c->relay);
+    else if (stream && stream->drained)
         stream->drained(c);
 }
 
@@ -177,6 +221,10 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
         return;
     observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED,
                   "");
+    if (c->relay)
+        relay_gone(c->relay);
+    if (c->watcher)
+        health_gone(c->watcher);
     const call_stream *stream = atomic_load(&c->stream);
     if (stream) {
         if (stream->gone)
@@ -322,6 +370,18 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
     return status;
 }
 
+/* So that the next call with it can be passed on. */
+static void note_credential(call *c, sessile_status status)
+{
+    sessile_principal who;
+    if (!c->server->settings.guarded || !c->server->nodes)
+        return;
+    if (status == SESSILE_DENIED)
+        nodes_forget(c->server->nodes, c->rpc);
+    else if (!status && !sessile_store_who(c->view, &who, NULL))
+        nodes_learn(c->server->nodes, c->rpc, who.user);
+}
+
 static void finish(call *c, sessile_status status, const sessile_error *err)
 {
     if (status) {
@@ -349,6 +409,7 @@ void call_run(call *c)
     arena_init(&c->arena, &s->alloc);
     c->flags = c->method->flags & METHOD_READS ? STATUS_AGAIN : 0;
     status = who_calls(c, &c->view, &err);
+    note_credential(c, status);
     if (status) {
         c->flags |= STATUS_NOBODY | STATUS_AGAIN;
         c->view = NULL;

@@ -3,14 +3,29 @@
 
 #include <string.h>
 
-static const method *const tables[] = {
-    methods_sessions,    methods_messages, methods_runs,    methods_facts,
-    methods_checkpoints, methods_tree,     methods_history, methods_watch};
+#define SESSIONS "sessile.v1.SessionService"
+
+static const struct {
+    const char *service;
+    const method *methods;
+} tables[] = {
+    {SESSIONS, methods_sessions},
+    {SESSIONS, methods_messages},
+    {SESSIONS, methods_runs},
+    {SESSIONS, methods_facts},
+    {SESSIONS, methods_checkpoints},
+    {SESSIONS, methods_tree},
+    {SESSIONS, methods_history},
+    {SESSIONS, methods_watch},
+    {"sessile.v1.NodeService", methods_nodes},
+    {"grpc.health.v1.Health", methods_health},
+};
+enum { TABLES = sizeof tables / sizeof *tables };
 
 const method *method_at(size_t i)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
-        const method *m = tables[t];
+    for (size_t t = 0; t < TABLES && strcmp(tables[t].service, SESSIONS) == 0; t++) {
+        const method *m = tables[t].methods;
         for (; m->name; m++)
             if (i-- == 0)
                 return m;
@@ -18,16 +33,29 @@ const method *method_at(size_t i)
     return NULL;
 }
 
+int method_has_service(const char *name)
+{
+    for (size_t t = 0; t < TABLES; t++)
+        if (strcmp(tables[t].service, name) == 0)
+            return 1;
+    return 0;
+}
+
 const method *method_find(const char *path)
 {
-    static const char service_name[] = "/sessile.v1.SessionService/";
-    const method *m;
-    if (strncmp(path, service_name, sizeof service_name - 1) != 0)
+    const char *name = *path == '/' ? strchr(path + 1, '/') : NULL;
+    if (!name)
         return NULL;
-    path += sizeof service_name - 1;
-    for (size_t i = 0; (m = method_at(i)); i++)
-        if (strcmp(m->name, path) == 0)
-            return m;
+    size_t size = (size_t)(name - path - 1);
+    for (size_t t = 0; t < TABLES; t++) {
+        const method *m = tables[t].methods;
+        if (strlen(tables[t].service) != size ||
+            strncmp(tables[t].service, path + 1, size) != 0)
+            continue;
+        for (; m->name; m++)
+            if (strcmp(m->name, name + 1) == 0)
+                return m;
+    }
     return NULL;
 }
 

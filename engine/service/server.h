@@ -27,6 +27,9 @@ typedef struct pool pool;
 typedef struct keep keep;
 typedef struct kept kept;
 typedef struct call call;
+typedef struct nodes nodes;
+typedef struct relay relay;
+typedef struct watcher watcher;
 typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
@@ -46,6 +49,7 @@ struct service {
     rpc_listener *listener;
     pool *pool;
     keep *keep;
+    nodes *nodes;
     observe *observe;
     watch *watch;
     runs *runs;
@@ -60,7 +64,9 @@ enum {
     METHOD_READS = 1,   /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2, /* its reply is a stream */
     METHOD_ALL = 4,     /* its field 1 narrows it, and names no session */
-    METHOD_DUPLEX = 8   /* its requests are a stream: the first one begins it */
+    METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
+    METHOD_LOOP = 16    /* it blocks nowhere, and needs no credential: it is run on the
+                           loop */
 };
 
 /* A method of sessile.proto. */
@@ -73,7 +79,9 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
-/* By number from 0; NULL behind the last. */
+/* 1: there are methods of a service of that name. */
+int method_has_service(const char *name);
+/* Those of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 size_t method_number(const method *m);
 
@@ -82,6 +90,7 @@ size_t method_number(const method *m);
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
     methods_watch[];
+extern const method methods_nodes[], methods_health[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -136,6 +145,9 @@ struct call {
     atomic_int half;                   /* of a stream: the client sends no more */
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
     void *own;                         /* of its stream */
+    /* of the loop */
+    relay *relay;     /* it was passed on; NULL: it is run here */
+    watcher *watcher; /* of health */
     struct {
         uint64_t begun_us;
         atomic_int counted;
@@ -159,6 +171,8 @@ extern const rpc_service call_service;
 /* Runs a call on the thread of a worker, and ends it. */
 void call_run(call *c);
 void call_release(call *c);
+/* Gives it to a worker, once its request is there; on the loop. */
+void call_submit(call *c);
 
 /*
  * For a method: the call goes on after it returned OK, with its arena, its view and its
@@ -295,6 +309,14 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
 uint64_t decode_lane(const void *data, size_t size);
 /* The same of a request that is one field with a request in it. */
 uint64_t decode_lane_inside(const void *data, size_t size);
+
+/* The names in it, agent, user and id, as slices of its bytes. 1: there are, and an id.
+ */
+int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                 sessile_slice out[3]);
+/* 1: a request of that type has `once`: it may be made again. */
+int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
+                    size_t size);
 
 /* ---------------------------------------------------------------------- open sessions */
 

@@ -506,6 +506,11 @@ local ENTRIES = {
     json = { "fixture small", "messages[1].role", "messages[2].content" },
     wrong = { "fixture small HOME/talk.jsonl", 1, "Choose another name" },
   },
+  ["nodes"] = {
+    plain = { "nodes" },
+    json = { "nodes", "nodes" },
+    wrong = { "nodes there", 2, "sessile nodes" },
+  },
   ["check"] = {
     plain = { "check", "nothing is damaged" },
     json = { "check", "ok", "sessions", "entries", "bytes", "damaged", "findings" },

@@ -28,9 +28,11 @@ local function settings(app, args)
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
     certificate_role = configured.certificate_role, metrics = configured.metrics,
-    plain = configured.plain, workers = configured.workers, sessions = configured.sessions,
-    drain_ms = configured.drain, connection_age_ms = configured.connection_age,
-    no_json = configured.json == false,
+    plain = configured.plain, name = configured.name, advertise = configured.advertise,
+    nodes_ca = configured.nodes_ca, no_affinity = configured.affinity == false,
+    replicas = configured.replicas,
+    workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
+    connection_age_ms = configured.connection_age, no_json = configured.json == false,
   }
 end
 
