@@ -98,7 +98,7 @@ static void start(call *c)
     sessile_error err;
     if (c->method->flags & METHOD_DUPLEX)
         c->job.lane = decode_lane_inside(c->request.data, c->request.size);
-    else if (!(c->method->flags & METHOD_ALL))
+    else if (!(c->method->flags & (METHOD_ALL | METHOD_APART)))
         c->job.lane = decode_lane(c->request.data, c->request.size);
     c->job.run = run_job;
     atomic_fetch_add(&c->references, 1);

@@ -57,7 +57,8 @@ enum {
     METHOD_READS = 1,   /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2, /* its reply is a stream */
     METHOD_ALL = 4,     /* its field 1 narrows it, and names no session */
-    METHOD_DUPLEX = 8   /* its requests are a stream: the first one begins it */
+    METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
+    METHOD_APART = 16   /* it does not wait for the session's other calls */
 };
 
 /* A method of sessile.proto. */
