@@ -276,6 +276,12 @@ static int can_stay(sessile_status status)
     }
 }
 
+void call_poke(call *c)
+{
+    if (c->kept && c->server->watch)
+        watch_poke(c->server->watch, kept_session(c->kept));
+}
+
 static void give_session(call *c, sessile_status status)
 {
     pthread_mutex_lock(&c->mutex);
@@ -283,8 +289,7 @@ static void give_session(call *c, sessile_status status)
     c->session = NULL;
     pthread_mutex_unlock(&c->mutex);
     (void)sessile_session_close(session, NULL);
-    if (c->kept && c->server->watch)
-        watch_poke(c->server->watch, kept_session(c->kept));
+    call_poke(c);
     if (c->kept)
         keep_give(c->server->keep, c->kept, can_stay(status));
     c->kept = NULL;

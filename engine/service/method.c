@@ -4,8 +4,9 @@
 #include <string.h>
 
 static const method *const tables[] = {
-    methods_sessions,    methods_messages, methods_runs,    methods_facts,
-    methods_checkpoints, methods_tree,     methods_history, methods_watch};
+    methods_sessions, methods_messages,    methods_runs,
+    methods_facts,    methods_checkpoints, methods_tree,
+    methods_history,  methods_watch,       methods_run_stream};
 
 const method *method_at(size_t i)
 {

@@ -78,7 +78,7 @@ const method *method_at(size_t i);
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
-    methods_watch[];
+    methods_watch[], methods_run_stream[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -167,6 +167,8 @@ sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
                             sessile_error *err);
+/* Those who watch the call's session are sent what is new. */
+void call_poke(call *c);
 /* How long it may wait, in ms: until its deadline. */
 int call_time_left(const call *c);
 

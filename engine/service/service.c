@@ -5,6 +5,7 @@
  * told to end, since a signal handler may do no more than set a number. Loops and workers
  * have threads of their own.
  */
+#include "service/runs.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -131,6 +132,8 @@ sessile_status service_open(service **out, sessile_store *store,
     if (!status)
         status = watch_open(&s->watch, s, err);
     if (!status)
+        status = runs_open(&s->runs, s, err);
+    if (!status)
         status = open_loops(s, settings, err);
     if (!status)
         status = open_listener(s, settings, err);
@@ -173,6 +176,7 @@ static void drain(service *s)
     const os_table *os = os_current;
     uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
     rpc_listener_drain(s->listener);
+    runs_drain(s->runs);
     watch_drain(s->watch);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
            (connections(s) > 0 || pool_jobs(s->pool) > 0))
@@ -239,6 +243,7 @@ void service_close(service *s)
     if (s->loops)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
     watch_close(s->watch);
+    runs_close(s->runs);
     keep_close(s->keep);
     if (s->tls)
         rpc_tls_drop(s->tls);
