@@ -319,7 +319,7 @@ $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_guarded methods_tree methods_history pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events run_stream)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)

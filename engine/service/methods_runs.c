@@ -17,13 +17,13 @@ static sessile_status finish_run(call *c, begun *b, sessile_error *err)
     int parked = 0;
     sessile_status status;
     while (!parked && (status = sessile_run_step(b->run, &need, err)) == SESSILE_NEEDS) {
-        asked = run_need(c, &need);
-        status = run_park(b->run, &need, &parked, err);
+        asked = runs_need(c, &need);
+        status = runs_park(b->run, &need, &parked, err);
         if (status)
             break;
     }
     if (!status)
-        status = run_outcome(c, b, parked ? asked : NULL, &out, err);
+        status = runs_outcome(c, b, parked ? asked : NULL, &out, err);
     if (!status)
         status = call_reply(c, &out->base, err);
     sessile_run_free(b->run);

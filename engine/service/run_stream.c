@@ -135,7 +135,7 @@ static sessile_status send_outcome(call *c, const begun *b, Sessile__V1__Need *p
                                    sessile_error *err)
 {
     Sessile__V1__RunEvent event = SESSILE__V1__RUN_EVENT__INIT;
-    sessile_status status = run_outcome(c, b, parked, &event.outcome, err);
+    sessile_status status = runs_outcome(c, b, parked, &event.outcome, err);
     event.what_case = SESSILE__V1__RUN_EVENT__WHAT_OUTCOME;
     if (!status)
         status = c->no_memory ? fail_nomem(err) : call_send(c, &event.base, err);
@@ -186,7 +186,7 @@ static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
         sessile_answer given = read_answer(said);
         status = sessile_run_reply(w->begun.run, &given, err);
     } else {
-        sessile_status why = run_park(w->begun.run, &w->need, parked, &ignored);
+        sessile_status why = runs_park(w->begun.run, &w->need, parked, &ignored);
         if (!status && why) {
             status = why;
             if (err)
@@ -208,20 +208,20 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
     int parked = 0;
     *waits = 0;
     if (w->need.kind != SESSILE_NEED_NONE) {
-        asked = run_need(c, &w->need);
+        asked = runs_need(c, &w->need);
         status = take_answer(w, &parked, err);
     }
     while (!status && !parked &&
            (status = sessile_run_step(w->begun.run, &w->need, err)) == SESSILE_NEEDS) {
         const int answerable =
             w->need.kind == SESSILE_NEED_MODEL || w->need.kind == SESSILE_NEED_STATE;
-        asked = run_need(c, &w->need);
+        asked = runs_need(c, &w->need);
         call_poke(c);
         if (answerable && asked && !c->no_memory && begin_to_wait(c->server->runs, w)) {
             *waits = 1;
             return send_need(c, asked, err); /* it fails when the client is gone */
         }
-        status = run_park(w->begun.run, &w->need, &parked, err);
+        status = runs_park(w->begun.run, &w->need, &parked, err);
     }
     return status ? status : send_outcome(c, &w->begun, parked ? asked : NULL, err);
 }

@@ -33,18 +33,19 @@ sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun 
 /* The text is borrowed from the request. */
 sessile_answer read_answer(const Sessile__V1__Answer *r);
 
-/* ---------------------------------------------------------------------- outcome.c */
+/* ---------------------------------------------------------------------- runs_outcome.c
+ */
 
 /* What a run needs; NULL: no memory. */
-Sessile__V1__Need *run_need(call *c, const sessile_need *from);
+Sessile__V1__Need *runs_need(call *c, const sessile_need *from);
 /* The outcome of a run that is done or was parked, with the need that it was parked
  * with (NULL: none). */
-sessile_status run_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
-                           Sessile__V1__Outcome **out, sessile_error *err);
+sessile_status runs_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
+                            Sessile__V1__Outcome **out, sessile_error *err);
 /* Ends the wait of a run that nobody answers: it is parked (*parked 1), or, what cannot
  * be, goes on with a failure as its answer. */
-sessile_status run_park(sessile_run *run, const sessile_need *need, int *parked,
-                        sessile_error *err);
+sessile_status runs_park(sessile_run *run, const sessile_need *need, int *parked,
+                         sessile_error *err);
 
 /* ---------------------------------------------------------------------- run_stream.c */
 

@@ -172,8 +172,10 @@ void stream_wait_end(stream *st)
 
 void stream_done(stream *st)
 {
-    if (!st->ended)
+    if (!st->ended) {
         rpc_request_cancel(st->request);
+        rpc_loop_turn(st->of->loop, 0); /* so that the server hears of it */
+    }
     for (size_t i = 0; i < st->count; i++)
         protobuf_c_message_free_unpacked(st->replies[i], NULL);
     free(st->replies);

@@ -1,4 +1,4 @@
-/* outcome.c: what a run says: what it needs, and what came of it. */
+/* runs_outcome.c: what a run says: what it needs, and what came of it. */
 #include "service/runs.h"
 
 static const char *const verdicts[] = {"no_policy",  "unchanged", "applied", "refused",
@@ -38,7 +38,7 @@ static Sessile__V1__Fallback *fallback_of(call *c, const sessile_fallback *from)
     return out;
 }
 
-Sessile__V1__Need *run_need(call *c, const sessile_need *from)
+Sessile__V1__Need *runs_need(call *c, const sessile_need *from)
 {
     Sessile__V1__Need *out = call_make(c, &sessile__v1__need__descriptor);
     if (!out)
@@ -105,8 +105,8 @@ static sessile_status fill_context(call *c, sessile_run *run, Sessile__V1__Outco
     return SESSILE_OK;
 }
 
-sessile_status run_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
-                           Sessile__V1__Outcome **out, sessile_error *err)
+sessile_status runs_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
+                            Sessile__V1__Outcome **out, sessile_error *err)
 {
     sessile_outcome outcome;
     sessile_status status = sessile_run_outcome(b->run, &outcome, err);
@@ -120,8 +120,8 @@ sessile_status run_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
     return b->with_context && !parked ? fill_context(c, b->run, *out, err) : SESSILE_OK;
 }
 
-sessile_status run_park(sessile_run *run, const sessile_need *need, int *parked,
-                        sessile_error *err)
+sessile_status runs_park(sessile_run *run, const sessile_need *need, int *parked,
+                         sessile_error *err)
 {
     sessile_answer none = {.status = SESSILE_UNSUPPORTED,
                            .text = sessile_text("nobody answers in this call")};
