@@ -16,6 +16,7 @@
  * A deadline that passes in the queue ends the call before anything was begun: rpc says
  * so to the client, and the worker finds the call over.
  */
+#include "service/http.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ static void call_free(call *c)
     const call_stream *stream = atomic_load(&c->stream);
     if (stream && stream->free)
         stream->free(c);
+    buf_deinit(&c->speech.joined.bytes);
     buf_deinit(&c->request);
     pthread_mutex_destroy(&c->mutex);
     rpc_call_drop(c->rpc);
@@ -57,32 +59,42 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     c->server = s;
     c->rpc = rpc;
     c->method = m;
+    c->flags = STATUS_AGAIN;
+    if (rpc_call_kind(rpc) != RPC_GRPC)
+        c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
+    buf_init(&c->speech.joined.bytes, &s->alloc);
+    atomic_init(&c->speech.headed, 0);
     rpc_call_keep(rpc);
     rpc_call_set(rpc, c);
     return c;
 }
 
-static void refuse(rpc_call *rpc, sessile_status status, const char *why)
+void call_fail(call *c, const sessile_error *err)
+{
+    if (c->speech.as == CALL_GRPC)
+        status_finish(c->rpc, err, c->flags);
+    else
+        http_finish(c, err->code, err);
+}
+
+/* Before anything was begun. */
+static void refuse(call *c, sessile_status status, const char *why)
 {
     sessile_error err;
     fail(&err, status, "%s", why);
-    status_finish(rpc, &err, STATUS_AGAIN);
+    call_fail(c, &err);
 }
 
 static void begun(void *ud, rpc_call *rpc)
 {
     service *s = ud;
-    const method *m;
-    if (rpc_call_kind(rpc) != RPC_GRPC) {
-        rpc_http_reply(rpc, 404, "text/plain", "not found\n", 10);
-        return;
-    }
-    m = method_find(rpc_call_path(rpc));
-    if (!m)
+    const int http = rpc_call_kind(rpc) != RPC_GRPC;
+    const method *m = http ? http_begun(s, rpc) : method_find(rpc_call_path(rpc));
+    if (m && !call_open(s, rpc, m))
+        rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
+    else if (!m && !http)
         rpc_finish(rpc, RPC_UNIMPLEMENTED, "there is no such method", NULL, 0);
-    else if (!call_open(s, rpc, m))
-        refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
 }
 
 static void run_job(job *j)
@@ -92,18 +104,49 @@ static void run_job(job *j)
     call_release(c);
 }
 
-/* Gives a call to a worker. Its request is there. */
-static void start(call *c)
+static void set_lane(call *c)
 {
-    sessile_error err;
     if (c->method->flags & METHOD_DUPLEX)
         c->job.lane = decode_lane_inside(c->request.data, c->request.size);
     else if (!(c->method->flags & (METHOD_ALL | METHOD_APART)))
         c->job.lane = decode_lane(c->request.data, c->request.size);
+}
+
+/* Of JSON its session is not known before a worker has read it. */
+static void translate_job(job *j)
+{
+    call *c = (call *)j;
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    if (!rpc_call_over(c->rpc))
+        status = http_translate(c, &err);
+    if (status) {
+        call_fail(c, &err);
+        call_release(c);
+        return;
+    }
+    set_lane(c);
     c->job.run = run_job;
+    pool_put(c->server->pool, &c->job);
+}
+
+/* Gives a call to a worker. Its request is there. */
+static void start(call *c)
+{
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    c->job.run = run_job;
+    if (c->speech.as != CALL_GRPC)
+        status = http_started(c, &err);
+    if (c->speech.as == CALL_GRPC || c->speech.translated)
+        set_lane(c);
+    else
+        c->job.run = translate_job;
     atomic_fetch_add(&c->references, 1);
-    if (pool_submit(c->server->pool, &c->job, &err)) {
-        status_finish(c->rpc, &err, STATUS_AGAIN);
+    if (!status)
+        status = pool_submit(c->server->pool, &c->job, &err);
+    if (status) {
+        call_fail(c, &err);
         call_release(c);
     }
 }
@@ -120,14 +163,14 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
         if (stream && stream->message)
             stream->message(c, data, size);
         else
-            refuse(rpc, SESSILE_INVALID,
+            refuse(c, SESSILE_INVALID,
                    duplex ? "an answer came before it was asked for"
                           : "the method takes one request");
         return;
     }
     buf_put(&c->request, data, size);
     if (c->request.failed)
-        refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
+        refuse(c, SESSILE_NOMEM, "the server is out of memory");
     else if (duplex)
         start(c);
 }
@@ -139,7 +182,7 @@ static void ended(void *ud, rpc_call *rpc)
     if (!c || rpc_call_over(rpc))
         return;
     if (c->messages == 0) {
-        refuse(rpc, SESSILE_INVALID, "the call has no request");
+        refuse(c, SESSILE_INVALID, "the call has no request");
         return;
     }
     const call_stream *stream = atomic_load(&c->stream);
@@ -317,7 +360,9 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
 
 static void finish(call *c, sessile_status status, const sessile_error *err)
 {
-    if (status)
+    if (c->speech.as != CALL_GRPC)
+        http_finish(c, status, err);
+    else if (status)
         status_finish(c->rpc, err, c->flags);
     else
         rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
@@ -373,13 +418,14 @@ void call_leave(call *c, sessile_status status, const sessile_error *err)
 
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err)
 {
-    size_t size = protobuf_c_message_get_packed_size(message);
-    unsigned char *bytes = mem_alloc(&c->server->alloc, size ? size : 1);
-    if (!bytes)
+    buf bytes;
+    if (c->speech.as != CALL_GRPC)
+        return http_send(c, message, err);
+    buf_init(&bytes, &c->server->alloc);
+    if (pack_message(&bytes, message))
         return fail_nomem(err);
-    protobuf_c_message_pack(message, bytes);
-    int sent = rpc_send(c->rpc, bytes, size);
-    mem_free(&c->server->alloc, bytes, size ? size : 1);
+    int sent = rpc_send(c->rpc, bytes.data, bytes.size);
+    buf_deinit(&bytes);
     return sent == 0 ? SESSILE_OK
                      : fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
 }

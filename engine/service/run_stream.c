@@ -107,7 +107,7 @@ static void on_message(call *c, const void *data, size_t size)
     if (!asked) {
         sessile_error err;
         fail(&err, SESSILE_INVALID, "an answer came that was not asked for");
-        status_finish(c->rpc, &err, 0);
+        call_fail(c, &err);
     }
 }
 
