@@ -453,7 +453,7 @@ asan: deps-test
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
 # does AddressSanitizer, whose allocator may be locked by that thread when it forks.
 THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED),$(TEST_C))) \
-           tests/store/test_backend.c
+           tests/store/test_backend.c $(addprefix tests/unit/service/test_,events run_stream)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \

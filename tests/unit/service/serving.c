@@ -79,9 +79,8 @@ void serving_stop(serving *s)
 
 static const ProtobufCMethodDescriptor *method_of(const char *name)
 {
-    const ProtobufCMethodDescriptor *m =
-        protobuf_c_service_descriptor_get_method_by_name(
-            &sessile__v1__session_service__descriptor, name);
+    const ProtobufCMethodDescriptor *m = protobuf_c_service_descriptor_get_method_by_name(
+        &sessile__v1__session_service__descriptor, name);
     if (!m)
         fail_msg("sessile.proto has no method %s", name);
     return m;

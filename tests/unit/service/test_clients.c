@@ -54,8 +54,7 @@ static void run_case(const char *name)
     grpcio_needed();
     program_needed("/usr/bin/curl", "curl");
     snprintf(url, sizeof url, "sqlite:%s/clients-%d.db", runs_folder, n++);
-    snprintf(proto, sizeof proto, "%s",
-             beside("../../../engine/service/sessile.proto"));
+    snprintf(proto, sizeof proto, "%s", beside("../../../engine/service/sessile.proto"));
     for (int i = 0; i < 2; i++) {
         stores[i] = run_store(url);
         serving_start(&s[i], stores[i], NULL);
@@ -92,7 +91,7 @@ CASE(sse)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),  cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_run),    cmocka_unit_test(test_cut),
         cmocka_unit_test(test_events), cmocka_unit_test(test_json),
         cmocka_unit_test(test_errors), cmocka_unit_test(test_sse),
     };

@@ -223,8 +223,7 @@ static void test_a_removed_session_is_gone_and_the_others_go_on(void **state)
         d.session = names_of("removed");
         serve_ok(&w.s, "DeleteSession", &d);
         assert_true(stream_wait(&st, 4));
-        assert_int_equal(event(&st, 3)->what_case,
-                         SESSILE__V1__SESSION_EVENT__WHAT_GONE);
+        assert_int_equal(event(&st, 3)->what_case, SESSILE__V1__SESSION_EVENT__WHAT_GONE);
         assert_string_equal(event(&st, 3)->session->id, "removed");
         append_by(&w.s, "s", "still");
         assert_true(stream_wait(&st, 6));
@@ -350,7 +349,8 @@ static void test_many_watch_one_session(void **state)
     append_by(&w.s, "s", "for half");
     for (int i = 0; i < WATCHERS; i += 2) {
         size_t k = all[i].count;
-        while (event(&all[i], k - 1)->what_case != SESSILE__V1__SESSION_EVENT__WHAT_UP_TO ||
+        while (event(&all[i], k - 1)->what_case !=
+                   SESSILE__V1__SESSION_EVENT__WHAT_UP_TO ||
                event(&all[i], k - 1)->up_to != 21)
             assert_true(stream_wait(&all[i], ++k));
         stream_done(&all[i]);

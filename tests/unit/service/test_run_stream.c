@@ -1,6 +1,6 @@
 /*
- * test_run_stream.c: Run: a client answers what a policy asks for, goes at any moment, and
- * another one goes on at another server.
+ * test_run_stream.c: Run: a client answers what a policy asks for, goes at any moment,
+ * and another one goes on at another server.
  */
 #include "serving.h"
 
@@ -136,7 +136,8 @@ static size_t pending_runs(serving *s, const char *id)
     return runs->n_runs;
 }
 
-/* Until the run is there, which its server parks when it sees that the client has gone. */
+/* Until the run is there, which its server parks when it sees that the client has gone.
+ */
 static void wait_until_parked(serving *s, const char *id)
 {
     for (int i = 0; pending_runs(s, id) == 0; i++) {
