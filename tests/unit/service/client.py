@@ -277,6 +277,13 @@ def case_sse():
     append('later', name)
     seen = events_by_curl(query, 2, '-H', 'last-event-id: ' + seen[2][0])
     assert [(i, e) for i, e, _ in seen] == [('2', 'entry'), ('2', 'up_to')], seen
+    # A stream that fails says so.
+    unary('CreateSession', pb.CreateRequest(session=pb.Session(id='gone')), pb.SessionInfo)
+    threading.Timer(0.5, lambda: unary(
+        'DeleteSession', pb.DeleteRequest(session=pb.Session(id='gone')), pb.Deleted)).start()
+    seen = events_by_curl('?id=gone', 2)
+    assert seen[0][:2] == ('0', 'up_to') and seen[1][1] == 'error', seen
+    assert seen[1][2]['code'] == 'not_found', seen
     # Several sessions at once, by POST.
     unary('CreateSession', pb.CreateRequest(session=pb.Session(id='b')), pb.SessionInfo)
     request = {'cursors': [{'session': {'id': name}, 'from': {'id': 2}},
@@ -286,6 +293,28 @@ def case_sse():
     entries = sorted((d['session']['id'], d['entry']['entry']) for _, e, d in seen
                      if e == 'entry' and d['entry'].get('entry'))
     assert all(i is None for i, _, _ in seen) and (name, 2) in entries, seen
+
+
+def case_no_json():
+    assert curl(PATH + 'ResumeSession', body='{"session":{"id":"x"}}')[0] == 404
+    assert curl('/v1/events?id=x')[0] == 404
+    assert curl('/healthz')[0] == 200
+    unary('CreateSession', pb.CreateRequest(session=pb.Session(id='s')), pb.SessionInfo)
+
+
+def case_guarded():
+    status, kind, text = curl(PATH + 'CreateSession', body='{"session":{"id":"g"}}')
+    assert status == 401 and json.loads(text)['code'] == 'unauthenticated', text
+    key = ('-H', 'authorization: Bearer ' + os.environ['KEY'])
+    status, _, text = curl(PATH + 'CreateSession', *key, body='{"session":{"id":"g"}}')
+    assert status == 200 and json.loads(text)['session']['user'] == 'ann', text
+    status, _, text = curl(PATH + 'ResumeSession', *key,
+                           body='{"session":{"id":"g","user":"bob"}}')
+    assert status == 403 and json.loads(text)['code'] == 'permission_denied', text
+    assert curl('/v1/events?id=g')[0] == 401
+    assert curl('/v1/events?id=g&user=bob', *key)[0] == 403
+    assert events_by_curl('?id=g&from=0', 1, *key)[0][1] == 'entry'
+    assert curl('/healthz')[0] == 200
 
 
 globals()['case_' + case]()

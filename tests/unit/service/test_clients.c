@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "sessile_access.h"
+#include "sessile_guard.h"
 #include "support/runs.h"
 #include "unit/rpc/program.h"
 
@@ -45,8 +48,32 @@ static int make_policies(void **state)
     return fclose(f);
 }
 
+/* Puts a key of ann's into the environment. */
+static void guard_store(sessile_store *store)
+{
+    const char *editor = "editor";
+    sessile_access_key_options o;
+    sessile_guard_options guard;
+    sessile_error err;
+    char *key;
+    sessile_guard_options_init(&guard);
+    sessile_access_key_options_init(&o);
+    o.user = sessile_text("ann");
+    o.roles = &editor;
+    o.role_count = 1;
+    if (sessile_store_guard(store, &guard, &err) ||
+        sessile_access_key(store, &o, &key, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(setenv("KEY", key, 1), 0);
+    sessile_free(key);
+}
+
 static void run_case(const char *name)
 {
+    service_settings settings;
+    memset(&settings, 0, sizeof settings);
+    settings.no_json = strcmp(name, "no_json") == 0;
+    settings.guarded = strcmp(name, "guarded") == 0;
     static int n;
     char url[200], proto[500];
     sessile_store *stores[2];
@@ -57,7 +84,9 @@ static void run_case(const char *name)
     snprintf(proto, sizeof proto, "%s", beside("../../../engine/service/sessile.proto"));
     for (int i = 0; i < 2; i++) {
         stores[i] = run_store(url);
-        serving_start(&s[i], stores[i], NULL);
+        if (settings.guarded && i == 0)
+            guard_store(stores[i]);
+        serving_start(&s[i], stores[i], i == 0 ? &settings : NULL);
     }
     const char *argv[] = {PYTHON,
                           beside("../service/client.py"),
@@ -87,13 +116,16 @@ CASE(events)
 CASE(json)
 CASE(errors)
 CASE(sse)
+CASE(no_json)
+CASE(guarded)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),    cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_events), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_sse),
+        cmocka_unit_test(test_run),     cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_events),  cmocka_unit_test(test_json),
+        cmocka_unit_test(test_errors),  cmocka_unit_test(test_sse),
+        cmocka_unit_test(test_no_json), cmocka_unit_test(test_guarded),
     };
     return cmocka_run_group_tests(tests, make_policies, remove_folder);
 }
