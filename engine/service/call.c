@@ -17,6 +17,7 @@
  * so to the client, and the worker finds the call over.
  */
 #include "service/http.h"
+#include "service/observe.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -67,11 +68,13 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     atomic_init(&c->speech.headed, 0);
     rpc_call_keep(rpc);
     rpc_call_set(rpc, c);
+    observe_begun(c);
     return c;
 }
 
 void call_fail(call *c, const sessile_error *err)
 {
+    observe_ended(c, status_code(err->code, c->flags), err->rule);
     if (c->speech.as == CALL_GRPC)
         status_finish(c->rpc, err, c->flags);
     else
@@ -210,6 +213,8 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     (void)ud;
     if (!c)
         return;
+    observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED,
+                  "");
     const call_stream *stream = atomic_load(&c->stream);
     if (stream) {
         if (stream->gone)
@@ -290,6 +295,8 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     if (status)
         return status;
     c->warm = !fresh;
+    if (fresh)
+        metrics_add(observe_metrics(c->server->observe), METRIC_SESSIONS_OPENED, 0, 0, 1);
     sessile_session *shared = kept_session(c->kept);
     (void)sessile_session_set_timeout(shared, call_time_left(c), NULL);
     status = sessile_session_as(&session, shared, c->view, err);
@@ -360,12 +367,15 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
 
 static void finish(call *c, sessile_status status, const sessile_error *err)
 {
-    if (c->speech.as != CALL_GRPC)
-        http_finish(c, status, err);
-    else if (status)
-        status_finish(c->rpc, err, c->flags);
-    else
-        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+    if (status) {
+        call_fail(c, err);
+    } else {
+        observe_ended(c, RPC_OK, "");
+        if (c->speech.as == CALL_GRPC)
+            rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+        else
+            http_finish(c, SESSILE_OK, NULL);
+    }
     if (c->view != c->server->store)
         sessile_store_close(c->view);
     arena_free(&c->arena);
@@ -378,6 +388,7 @@ void call_run(call *c)
     sessile_error err;
     sessile_status status;
 
+    observe_taken(c);
     if (rpc_call_over(c->rpc))
         return;
     error_clear(&err);

@@ -31,3 +31,11 @@ const method *method_find(const char *path)
             return m;
     return NULL;
 }
+
+size_t method_number(const method *m)
+{
+    size_t i = 0;
+    while (method_at(i) && method_at(i) != m)
+        i++;
+    return i;
+}

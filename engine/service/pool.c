@@ -82,15 +82,10 @@ static void put_ready(pool *p, lane *l)
 /* The lane of a call, made if there is none; NULL: no memory. */
 static lane *lane_of(pool *p, uint64_t key)
 {
-    lane **at = key ? find_lane(p, key) : NULL;
-    if (at && *at)
-        return *at;
-    lane *l = mem_zalloc(&p->alloc, sizeof *l);
-    if (l && key) {
-        l->key = key;
-        *at = l;
-    }
-    return l;
+    lane *none = NULL, **at = key ? find_lane(p, key) : &none;
+    if (!*at && (*at = mem_zalloc(&p->alloc, sizeof **at)))
+        (*at)->key = key;
+    return *at;
 }
 
 static void drop_lane(pool *p, lane *l)

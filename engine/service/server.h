@@ -21,11 +21,13 @@
 #include "service/arena.h"
 #include "service/service.h"
 #include "service/sessile.pb-c.h"
+#include "service/trace.h"
 
 typedef struct pool pool;
 typedef struct keep keep;
 typedef struct kept kept;
 typedef struct call call;
+typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
 
@@ -44,6 +46,7 @@ struct service {
     rpc_listener *listener;
     pool *pool;
     keep *keep;
+    observe *observe;
     watch *watch;
     runs *runs;
     atomic_int stops; /* how often it was told to end */
@@ -73,6 +76,7 @@ typedef struct method {
 const method *method_find(const char *path);
 /* By number from 0; NULL behind the last. */
 const method *method_at(size_t i);
+size_t method_number(const method *m);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
@@ -152,6 +156,11 @@ struct call {
     atomic_int half;                   /* of a stream: the client sends no more */
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
     void *own;                         /* of its stream */
+    struct {
+        uint64_t begun_us;
+        atomic_int counted;
+        span span;
+    } seen; /* observe.h */
     /* of the worker that runs it */
     arena arena;         /* what the request was read into, and the reply is made in */
     int no_memory;       /* a part of the reply could not be made */
@@ -293,6 +302,8 @@ enum {
 };
 /* The status of gRPC for one of the engine's. flags: STATUS_… */
 rpc_code status_code(sessile_status status, int flags);
+/* "not_found": as Connect's protocol names it. Static. */
+const char *status_code_name(rpc_code code);
 /* Ends a call with an error, its sentence and its trailers. */
 void status_finish(rpc_call *rpc, const sessile_error *err, int flags);
 

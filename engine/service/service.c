@@ -5,6 +5,7 @@
  * told to end, since a signal handler may do no more than set a number. Loops and workers
  * have threads of their own.
  */
+#include "service/observe.h"
 #include "service/runs.h"
 #include "service/watch.h"
 
@@ -136,6 +137,8 @@ sessile_status service_open(service **out, sessile_store *store,
     if (!status)
         status = open_loops(s, settings, err);
     if (!status)
+        status = observe_open(&s->observe, s, settings->listen.metrics, err);
+    if (!status)
         status = open_listener(s, settings, err);
     if (status)
         service_close(s);
@@ -147,6 +150,11 @@ sessile_status service_open(service **out, sessile_store *store,
 const char *service_address(const service *s)
 {
     return rpc_listener_address(s->listener);
+}
+
+const char *service_metrics_address(const service *s)
+{
+    return observe_address(s->observe);
 }
 
 void service_stop(service *s)
@@ -211,6 +219,8 @@ sessile_status service_run(service *s, sessile_error *err)
     sessile_status status = pool_start(s->pool, err);
     if (!status)
         status = watch_start(s->watch, err);
+    if (!status)
+        status = observe_start(s->observe, err);
     while (!status && started < s->settings.loops) {
         why = pthread_create(&threads[started], NULL, run_loop, s->loops[started]);
         if (why)
@@ -235,6 +245,7 @@ void service_close(service *s)
         return;
     watch_stop(s->watch);
     pool_close(s->pool);
+    observe_stop(s->observe);
     if (s->listener)
         rpc_listener_close(s->listener);
     for (int i = 0; s->loops && i < s->settings.loops; i++)
@@ -244,6 +255,7 @@ void service_close(service *s)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
     watch_close(s->watch);
     runs_close(s->runs);
+    observe_close(s->observe);
     keep_close(s->keep);
     if (s->tls)
         rpc_tls_drop(s->tls);

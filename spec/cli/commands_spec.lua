@@ -567,6 +567,11 @@ local ENTRIES = {
     json = { "doctor", "findings[1].name", "findings[1].state", "findings[1].text" },
     wrong = { "doctor who", 2, "sessile doctor" },
   },
+  ["serve"] = {
+    plain = { "serve --check --listen 127.0.0.1:0", "Would serve" },
+    json = { "serve --check --listen 127.0.0.1:0", "address", "store" },
+    wrong = { "serve --listen nowhere", 1, "the address is not of the form" },
+  },
   ["demo"] = {
     plain = { "demo", "compact" },
     json = { "demo", "kept", "text" },

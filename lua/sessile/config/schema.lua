@@ -186,6 +186,9 @@ schema.keys = {
       .. "\"7d\" } }, users = … }`, each after its newest entry; `false`: for ever" },
   { name = "serve.listen", kind = "name", default = "127.0.0.1:7071", own = true,
     about = "where `serve` listens: `\"HOST:PORT\"`, `\"[::]:7071\"`, `\"unix:/path\"`" },
+  { name = "serve.metrics", kind = "name", default = "none", own = true,
+    about = "where Prometheus finds `/metrics`, as `\"127.0.0.1:7072\"`; no ids and no texts are "
+      .. "in it" },
   { name = "serve.cert", kind = "path", default = "none", own = true,
     about = "the server's certificate, a PEM file: TLS" },
   { name = "serve.key", kind = "path", default = "none", own = true,

@@ -201,8 +201,8 @@ static void test_a_slow_request_is_given_up(void **state)
 
 static void curl(const char *expected, const char *const *more, const char *url)
 {
-    const char *argv[16] = {
-        "/usr/bin/curl", "-sS", "-m", "120", "-w", "[%{http_code} %{http_version}]"};
+    const char *argv[16] = {"/usr/bin/curl", "-sS", "-m",
+                            "120",           "-w",  "[%{http_code} %{http_version}]"};
     static char out[65536];
     size_t n = 6;
     int code;

@@ -14,4 +14,39 @@ size_t wire_read(int fd, char *out, size_t size, int timeout_ms, int *ended);
 /* Reads and drops for so long, or to the end: 1. */
 int wire_drain(int fd, int timeout_ms);
 
+/* ---- HTTP/2, frame by frame */
+
+enum {
+    DATA,
+    HEADERS,
+    PRIORITY,
+    RST_STREAM,
+    SETTINGS,
+    PUSH_PROMISE,
+    PING,
+    GOAWAY,
+    WINDOW_UPDATE,
+    CONTINUATION
+};
+enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
+
+/* Connects, sends the preface and SETTINGS of that size (of entries of 6 bytes). */
+int wire_http2(const char *address, const void *settings, size_t size);
+int wire_frame(int fd, int type, int flags, unsigned stream, const void *data,
+               size_t size);
+/* HEADERS of a gRPC request of /t.Echo/METHOD, with `more` bytes of HPACK behind. */
+int wire_request(int fd, unsigned stream, int flags, const char *method, const void *more,
+                 size_t size);
+/* Reads frames until the end or for timeout_ms without one. What came is counted. */
+typedef struct frames {
+    unsigned count[10]; /* by type */
+    unsigned goaway;    /* error code of the last GOAWAY; ~0u: none */
+    unsigned reset;     /* of the last RST_STREAM; ~0u: none */
+    int ended;
+} frames;
+frames wire_frames(int fd, int timeout_ms);
+/* The same, and adds what each WINDOW_UPDATE grants to the credit of its stream. 1: the
+ * peer closed. */
+int wire_credit(int fd, int timeout_ms, size_t *credit, unsigned streams);
+
 #endif

@@ -48,6 +48,12 @@ rpc_kind rpc_call_kind(const rpc_call *call)
     return RPC_GRPC;
 }
 
+const char *rpc_call_method(const rpc_call *call)
+{
+    (void)call;
+    return "POST";
+}
+
 const char *rpc_call_path(const rpc_call *call)
 {
     (void)call;
@@ -114,6 +120,12 @@ void rpc_finish(rpc_call *call, rpc_code code, const char *message,
                  trailers[i].value);
         call->got.trailer_count = i + 1;
     }
+}
+
+void rpc_limits_init(rpc_limits *limits)
+{
+    memset(limits, 0, sizeof *limits);
+    limits->bytes.unsent = 1 << 20;
 }
 
 size_t rpc_unsent(const rpc_call *call)

@@ -19,19 +19,35 @@ local function go_on_as_server()
     return nil, "the server was not installed with this program", "EUNSUPPORTED",
       "Build it: make service, then install again."
   end
-  local words = { path, table.unpack(arg) }
-  return process.replace(words)
+  return process.replace({ arg[0], table.unpack(arg) }, path)
 end
 
 local function settings(app, args)
-  local configured = app:config().serve or {}
+  local configured = app.try(app:config()).serve
   return {
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
-    certificate_role = configured.certificate_role, plain = configured.plain,
-    workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
-    connection_age_ms = configured.connection_age, no_json = configured.json == false,
+    certificate_role = configured.certificate_role, metrics = configured.metrics,
+    plain = configured.plain, workers = configured.workers, sessions = configured.sessions,
+    drain_ms = configured.drain, connection_age_ms = configured.connection_age,
+    no_json = configured.json == false,
   }
+end
+
+-- Says where it serves, as soon as clients can connect.
+local function tell(app, args, given, found)
+  if app.json then
+    app:print_json(found)
+    io.stdout:flush()
+    return
+  end
+  app:out(("%s %s at %s, %s.%s\n"):format(args.check and "Would serve" or "Serving",
+    terminal.line(found.store), found.address, found.tls and "with TLS" or "without TLS",
+    found.metrics and (" Metrics are at http://%s/metrics."):format(found.metrics) or ""))
+  io.stdout:flush()
+  if not given.guarded then
+    app:note "The store has no guard: whoever can connect may do everything."
+  end
 end
 
 return {
@@ -40,7 +56,7 @@ return {
   examples = [[
     sessile serve                        at 127.0.0.1:7071, for this machine
     sessile serve --check                open everything, say what would be served, and end
-    sessile serve --listen 10.0.0.5:7071 with `serve = { cert = …, key = … }` configured]],
+    sessile serve --listen 0.0.0.0:7071  with `serve = { cert = …, key = … }` configured]],
   options = {
     { "--listen ADDRESS", "where to listen: HOST:PORT, [::1]:PORT or unix:/path" },
     { "--check", "open the store and the address, and end" },
@@ -55,17 +71,15 @@ return {
       return go_on_as_server()
     end
     app.globals.as_host = true
-    local store = app.try(app:store(true, { isolation = "worker" }))
+    local store = app.try(app:store(not args.check, { isolation = "worker" }))
     local given = settings(app, args)
     given.guarded = guard_open.is_on(store)
-    return service.run(store._core, given, function(address)
-      app:note(("%s %s at %s, %s."):format(args.check and "Would serve" or "Serving",
-        terminal.line(store.url), address, given.cert and "with TLS" or "without TLS"))
-      if not given.guarded then
-        app:note "The store has no guard: whoever can connect may do everything."
-      end
+    local served, message, code = service.run(store._core, given, function(address, metrics)
+      tell(app, args, given, { store = store.url, address = address, metrics = metrics,
+        tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)
+    return served, message, code, not served and "What it can be told: sessile help serve" or nil
   end,
 }
