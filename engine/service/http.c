@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "service/http_query.h"
 #include "service/json.h"
 
 #define REQUEST_MOST (((size_t)8 << 20) / 100 * 101)
@@ -84,84 +85,7 @@ call_speech http_speech(const method *m)
     return strcmp(m->name, "StreamSessionEvents") == 0 ? CALL_EVENTS : CALL_JSON;
 }
 
-/* ---------------------------------------------------------------------- parameters */
-
-typedef struct parameters {
-    char *agent, *user, *id, *from;
-} parameters;
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Decodes in place: 1, or 0: it is malformed, or has a NUL. */
-static int decode_percent(char *text)
-{
-    char *out = text;
-    for (; *text; text++) {
-        if (*text == '%') {
-            int high = hex(text[1]), low = high < 0 ? -1 : hex(text[2]);
-            if (low < 0 || high * 16 + low == 0)
-                return 0;
-            *out++ = (char)(high * 16 + low);
-            text += 2;
-        } else {
-            *out++ = *text == '+' ? ' ' : *text;
-        }
-    }
-    *out = '\0';
-    return 1;
-}
-
-/* Splits a query, in place. */
-static sessile_status read_query(char *query, parameters *out, sessile_error *err)
-{
-    struct {
-        const char *name;
-        char **value;
-    } known[] = {{"agent", &out->agent},
-                 {"user", &out->user},
-                 {"id", &out->id},
-                 {"from", &out->from}};
-    while (query && *query) {
-        char *next = strchr(query, '&');
-        size_t i = 0;
-        if (next)
-            *next++ = '\0';
-        char *value = strchr(query, '=');
-        if (value)
-            *value++ = '\0';
-        while (i < 4 && strcmp(known[i].name, query) != 0)
-            i++;
-        if (i == 4 || *known[i].value || !value)
-            return fail(err, SESSILE_INVALID,
-                        "the parameters are agent, user, id and from, each once");
-        if (!decode_percent(value))
-            return fail(err, SESSILE_INVALID,
-                        "the parameter %s is not percent-encoded text", known[i].name);
-        *known[i].value = value;
-        query = next;
-    }
-    return SESSILE_OK;
-}
-
-/* The id of an entry, in decimal. */
-static sessile_status read_id(const char *text, const char *what, sessile_id *out,
-                              sessile_error *err)
-{
-    uint64_t n = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9' && n < SESSILE_NO_ID; at++)
-        n = n * 10 + (uint64_t)(*at - '0');
-    if (at == text || *at || n >= SESSILE_NO_ID - 1)
-        return fail(err, SESSILE_INVALID, "%s is the number of an entry", what);
-    *out = (sessile_id)n;
-    return SESSILE_OK;
-}
+/* ---------------------------------------------------------------------- the request */
 
 static sessile_status pack_request(call *c, const ProtobufCMessage *message,
                                    sessile_error *err)
@@ -178,22 +102,22 @@ static sessile_status request_of_query(call *c, sessile_error *err)
     Sessile__V1__Entry from = SESSILE__V1__ENTRY__INIT;
     const char *query = rpc_call_query(c->rpc);
     const char *last = rpc_call_header(c->rpc, "last-event-id");
-    parameters p = {NULL, NULL, NULL, NULL};
+    http_query p;
     size_t size = strlen(query) + 1;
     char *copy = mem_dup(&c->server->alloc, query, size - 1);
     if (!copy)
         return fail_nomem(err);
-    sessile_status status = read_query(copy, &p, err);
+    sessile_status status = http_query_read(copy, &p, err);
     r.session = &names;
     names.agent = p.agent ? p.agent : names.agent;
     names.user = p.user ? p.user : names.user;
     names.id = p.id ? p.id : names.id;
     if (!status && last) {
-        status = read_id(last, "Last-Event-ID", &from.id, err);
+        status = http_entry_read(last, "Last-Event-ID", &from.id, err);
         from.id++;
         r.from = &from;
     } else if (!status && p.from) {
-        status = read_id(p.from, "from", &from.id, err);
+        status = http_entry_read(p.from, "from", &from.id, err);
         r.from = &from;
     }
     if (!status)
@@ -201,8 +125,6 @@ static sessile_status request_of_query(call *c, sessile_error *err)
     mem_free(&c->server->alloc, copy, size);
     return status;
 }
-
-/* ---------------------------------------------------------------------- the request */
 
 sessile_status http_started(call *c, sessile_error *err)
 {
