@@ -5,6 +5,7 @@
  * what was granted when the stream began may be revoked. A piece is bounded, so that a
  * long log does not hold a worker.
  */
+#include "service/observe.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -20,6 +21,12 @@ int call_is_full(const call *c)
     return rpc_unsent(c->rpc) > limits.bytes.unsent;
 }
 
+static void count_event(const call *c)
+{
+    if (c->server->observe)
+        metrics_add(observe_metrics(c->server->observe), METRIC_EVENTS, 0, 0, 1);
+}
+
 static sessile_status send_entry(track *t, sessile_id id, buf *text, sessile_error *err)
 {
     Sessile__V1__SessionEvent event = SESSILE__V1__SESSION_EVENT__INIT;
@@ -31,6 +38,7 @@ static sessile_status send_entry(track *t, sessile_id id, buf *text, sessile_err
     entry.entry = id;
     entry.json = &json;
     json.text = text->data;
+    count_event(t->by->call);
     return call_send(t->by->call, &event.base, err);
 }
 
