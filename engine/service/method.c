@@ -17,6 +17,7 @@ static const struct {
     {SESSIONS, methods_tree},
     {SESSIONS, methods_history},
     {SESSIONS, methods_watch},
+    {SESSIONS, methods_run_stream},
     {"sessile.v1.NodeService", methods_nodes},
     {"grpc.health.v1.Health", methods_health},
 };

@@ -11,6 +11,7 @@
 
 #include "base/os.h"
 #include "service/telemetry.h"
+#include "service/watch.h"
 
 enum { STOP_MS = 3000 };
 
@@ -30,6 +31,7 @@ static void look_around(observe *o)
     metrics_set(o->metrics, METRIC_CONNECTIONS_OPENED, 0, (int64_t)all.accepted);
     metrics_set(o->metrics, METRIC_CONNECTIONS_REFUSED, 0, (int64_t)all.refused);
     metrics_set(o->metrics, METRIC_SESSIONS_KEPT, 0, (int64_t)keep_count(s->keep));
+    metrics_set(o->metrics, METRIC_WATCHED, 0, (int64_t)watch_count(s->watch));
     metrics_set(o->metrics, METRIC_READY, 0, atomic_load(&s->stops) == 0);
     metrics_take_process(o->metrics);
 }

@@ -340,7 +340,7 @@ static int route(call *c)
         atomic_fetch_add(&n->count.forwarded, 1);
         return 0;
     }
-    if (!n->settings.affinity || c->json || !key_of(c, &key))
+    if (!n->settings.affinity || c->speech.as != CALL_GRPC || !key_of(c, &key))
         return 0;
     peer *owner = peers_owner(p, key, &alone);
     if (alone) {

@@ -65,8 +65,9 @@ enum {
     METHOD_STREAMS = 2, /* its reply is a stream */
     METHOD_ALL = 4,     /* its field 1 narrows it, and names no session */
     METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
-    METHOD_LOOP = 16    /* it blocks nowhere, and needs no credential: it is run on the
+    METHOD_LOOP = 16,   /* it blocks nowhere, and needs no credential: it is run on the
                            loop */
+    METHOD_APART = 32   /* it does not wait for the session's other calls */
 };
 
 /* A method of sessile.proto. */
@@ -89,7 +90,7 @@ size_t method_number(const method *m);
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
-    methods_watch[];
+    methods_watch[], methods_run_stream[];
 extern const method methods_nodes[], methods_health[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
@@ -123,6 +124,19 @@ void pool_close(pool *p);
 
 /* ---------------------------------------------------------------------- calls */
 
+/* How a call speaks. */
+typedef enum call_speech {
+    CALL_GRPC,
+    CALL_JSON,  /* over HTTP: a request and a reply */
+    CALL_EVENTS /* the reply is text/event-stream */
+} call_speech;
+
+/* The replies of a call of JSON that are sent together, once it ends. */
+typedef struct http_joined {
+    buf bytes; /* messages one behind the other, or rows of JSON */
+    const ProtobufCMessageDescriptor *type; /* NULL: none came */
+} http_joined;
+
 /* What a call that goes on after its method returned is told, on the loop: it must not
  * block. NULL: it need not know. */
 typedef struct call_stream {
@@ -139,7 +153,13 @@ struct call {
     service *server;
     rpc_call *rpc;
     const method *method;
-    int json;                          /* the request is JSON, and so is the reply */
+    struct {
+        call_speech as;
+        int translated;    /* the request is protobuf by now */
+        int one_session;   /* events are of one session */
+        atomic_int headed; /* the reply has begun */
+        http_joined joined;
+    } speech;
     buf request;                       /* its bytes */
     size_t messages;                   /* that came */
     atomic_int half;                   /* of a stream: the client sends no more */
@@ -189,6 +209,10 @@ sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
                             sessile_error *err);
+/* Tells the client that it failed; nothing else of it ends. */
+void call_fail(call *c, const sessile_error *err);
+/* Those who watch the call's session are sent what is new. */
+void call_poke(call *c);
 /* How long it may wait, in ms: until its deadline. */
 int call_time_left(const call *c);
 

@@ -7,6 +7,7 @@
  */
 #include "service/nodes.h"
 #include "service/observe.h"
+#include "service/runs.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -134,6 +135,8 @@ sessile_status service_open(service **out, sessile_store *store,
     if (!status)
         status = watch_open(&s->watch, s, err);
     if (!status)
+        status = runs_open(&s->runs, s, err);
+    if (!status)
         status = open_loops(s, settings, err);
     if (!status)
         status = observe_open(&s->observe, s, settings->listen.metrics, err);
@@ -186,6 +189,7 @@ static void drain(service *s)
     uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
     nodes_leave(s->nodes);
     rpc_listener_drain(s->listener);
+    runs_drain(s->runs);
     watch_drain(s->watch);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
            (connections(s) > 0 || pool_jobs(s->pool) > 0))
@@ -259,6 +263,7 @@ void service_close(service *s)
     if (s->loops)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
     watch_close(s->watch);
+    runs_close(s->runs);
     observe_close(s->observe);
     keep_close(s->keep);
     if (s->tls)

@@ -139,3 +139,26 @@ void rpc_http_reply(rpc_call *call, int status, const char *type, const void *bo
 {
     (void)call, (void)status, (void)type, (void)body, (void)size;
 }
+
+void rpc_http_head(rpc_call *call, int status, const char *type, int64_t length,
+                   const rpc_header *headers, size_t n)
+{
+    (void)call, (void)status, (void)type, (void)length, (void)headers, (void)n;
+}
+
+int rpc_http_send(rpc_call *call, const void *data, size_t size)
+{
+    (void)call, (void)data, (void)size;
+    return 0;
+}
+
+void rpc_http_end(rpc_call *call)
+{
+    (void)call;
+}
+
+const char *rpc_call_query(const rpc_call *call)
+{
+    (void)call;
+    return "";
+}
