@@ -200,6 +200,34 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
     return GUARD_LEAVE(session_watch(core, seen ? seen : &own, timeout_ms, changed, err));
 }
 
+sessile_status sessile_changed(sessile_store *store, sessile_session *const *sessions,
+                               size_t n, unsigned char *changed, sessile_error *err)
+{
+    error_clear(err);
+    API_NEED(store);
+    API_NEED_IF(n, sessions);
+    API_NEED_IF(n, changed);
+    for (size_t i = 0; i < n; i++) {
+        API_REFUSE_IF(!sessions[i], "one of sessions");
+        changed[i] = 0;
+    }
+    GUARD_ENTER(changed, store);
+    session_core **cores = mem_alloc(&core->alloc, (n ? n : 1) * sizeof *cores);
+    if (!cores)
+        return GUARD_LEAVE(fail_nomem(err));
+    for (size_t i = 0; i < n; i++)
+        cores[i] = GUARD_ALSO(sessions[i]);
+    sessile_status status = session_changed(core, cores, n, changed, err);
+    mem_free(&core->alloc, cores, (n ? n : 1) * sizeof *cores);
+    /* of a session that may not be read through its handle nothing is said: the next call
+     * on it is refused, and says why */
+    for (size_t i = 0; !status && i < n; i++)
+        if (GUARD_PRINCIPAL(sessions[i]) &&
+            GUARD_MAY(OP_changed, sessions[i], VIEW_SESSION, NULL))
+            changed[i] = 1;
+    return GUARD_LEAVE(status);
+}
+
 void sessile_interrupt(sessile_session *session)
 {
     if (session)
@@ -270,6 +298,11 @@ sessile_status sessile_session_damage(sessile_session *session, uint64_t *lost,
 uint64_t sessile_session_torn(const sessile_session *session)
 {
     return session ? atomic_load(&GUARD_OWN(session)->torn) : 0;
+}
+
+size_t sessile_session_memory(const sessile_session *session)
+{
+    return session ? sizeof *session + session_memory(GUARD_OWN(session)) : 0;
 }
 
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)

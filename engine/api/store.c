@@ -109,6 +109,17 @@ int sessile_store_sealed(const sessile_store *store)
     return store && keyring_sealed(GUARD_OWN(store)->keys);
 }
 
+sessile_status sessile_store_clock(sessile_store *store, int64_t *ahead_ms,
+                                   int64_t *within_ms, sessile_error *err)
+{
+    error_clear(err);
+    API_OUT(ahead_ms, 0);
+    API_OPTIONAL(int64_t, within_ms, 0);
+    API_NEED(store);
+    GUARD_ENTER(store_clock, store);
+    return GUARD_LEAVE(store_handle_clock(core, ahead_ms, within_ms, err));
+}
+
 static void set_policy(store_core *store, sessile_policy **own, sessile_policy *policy)
 {
     policy_retain(policy);

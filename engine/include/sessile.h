@@ -441,6 +441,17 @@ SESSILE_API void sessile_store_close(sessile_store *store);
 /* Returns 1 if logs of this store are sealed, 0 if they are plain. */
 SESSILE_API int sessile_store_sealed(const sessile_store *store);
 
+/*
+ * Compares this machine's clock with that of the store's server. *ahead_ms: by how much
+ * this machine's is ahead (below 0: behind). It is exact to half the time that the
+ * question took, *within_ms (may be NULL). Expiry, retention and the order of a list go
+ * by the times of entries, which are those of the machines that wrote them: a difference
+ * of more than a minute should be mended (NTP). 0 where the store has no clock but this
+ * machine's: files, SQLite, memory. BUSY, IO.
+ */
+SESSILE_API sessile_status sessile_store_clock(sessile_store *store, int64_t *ahead_ms,
+                                               int64_t *within_ms, sessile_error *err);
+
 /* Sets the policy of every session that has none of its own. Takes a reference of its
  * own; NULL: none. */
 SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *policy);
@@ -1161,6 +1172,26 @@ SESSILE_API sessile_status sessile_session_watch(sessile_session *session,
                                                  int *changed, sessile_error *err);
 
 /*
+ * Asks the store once whether others have written to any of n open sessions: for programs
+ * that follow many of them. Reads no entry and waits for no session, so other threads may
+ * use the sessions meanwhile. The sessions must be of this store, and stay open during
+ * the call. One may be among them twice.
+ *
+ * changed: n bytes. 0: the log of sessions[i] ends where this handle has read or written
+ * it to. 1: look at it: it has grown, it was removed or replaced, another thread is using
+ * the handle just now, or the handle may not read it any more. The next call on the
+ * session shows the new entries, or says what is wrong. It stays 1 until then.
+ *
+ * Databases are asked with one statement for 10,000 sessions, files by their names. A
+ * store of the host's without `ends` (sessile_store.h) is asked for each size.
+ *
+ * On an error changed is all 0. INVALID: a session is of another store. BUSY, IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_changed(sessile_store *store,
+                                           sessile_session *const *sessions, size_t n,
+                                           unsigned char *changed, sessile_error *err);
+
+/*
  * Ends the waits of a session. May be called from another thread or from a signal
  * handler, as long as the handle is open. Every call of the handle that has begun and
  * waits, or comes to wait, returns CANCELLED within about 10 ms. Nothing was written
@@ -1181,6 +1212,16 @@ SESSILE_API int64_t sessile_session_created(sessile_session *session);
 /* When its newest message was said. Without messages, or for a fork without new ones:
  * when it was created. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
+/*
+ * The bytes of memory that the handle holds now: its entries as a tree, the context at
+ * the head, and what it knows of its log. For programs that keep many sessions open and
+ * close some when there are too many. Texts of messages are not held, but read from the
+ * store. A call that is running counts with what it needs meanwhile. Not counted: what
+ * the backend keeps for the log (a database's records that were read ahead have a limit
+ * for the whole store), the idle process of isolated policies, and what the allocator
+ * adds to each block. Takes no lock. 0 for NULL.
+ */
+SESSILE_API size_t sessile_session_memory(const sessile_session *session);
 /* The window of the model in tokens that this handle was opened with (0: unlimited), and
  * how much of it is kept free (*reserve; may be NULL). */
 SESSILE_API int64_t sessile_session_window(const sessile_session *session,

@@ -33,6 +33,8 @@
  *   LIST_CACHE    a list of sessions opens each of them
  *   remove        sessions can only be deleted softly
  *   watch         a reader that waits for new entries polls the size
+ *   ends          who follows many sessions asks the size of each
+ *   clock         a clock of this machine that is wrong is not noticed
  *   blob_replace, blob_remove
  *                 UNSUPPORTED: rotating keys, forgetting users
  *
@@ -120,6 +122,11 @@ enum {
 };
 
 enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };
+
+/* Of `ends`: the size of a log that is not there any more, and how many logs are asked
+ * for at once. */
+#define SESSILE_LOG_GONE UINT64_MAX
+enum { SESSILE_ENDS_MOST = 10000 };
 
 typedef struct sessile_backend {
     int version;
@@ -370,6 +377,21 @@ typedef struct sessile_backend {
      * the log was removed or replaced. Optional. */
     sessile_status (*fence)(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
                             sessile_error *err);
+
+    /* Says of n open logs of this store how long each is now: bytes[i] is what `size` of
+     * logs[i] would return, or SESSILE_LOG_GONE if the log was removed, or its name
+     * belongs to another log. n is 1 to SESSILE_ENDS_MOST; a log may be among them twice.
+     * It is no look of `size`: what `replaced` returns, and the size that `remove` and
+     * draft_replace compare with, stay as they are. Other threads use the handles
+     * meanwhile. After an error bytes is undefined. Optional: without it the engine asks
+     * `size` of each, and learns of a removal only if `replaced` tells. */
+    sessile_status (*ends)(void *self, sessile_backend_log *const *logs, size_t n,
+                           uint64_t *bytes, sessile_error *err);
+
+    /* The time by the clock of the store's server, in ms since 1970-01-01T00:00Z, asked
+     * for in this call. Optional: leave it out if the store has no clock but that of this
+     * machine. */
+    sessile_status (*clock)(void *self, int64_t *now_ms, sessile_error *err);
 } sessile_backend;
 
 /*

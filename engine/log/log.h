@@ -169,6 +169,17 @@ uint64_t log_last_size(const log_t *log);
 sessile_status log_watch(store *st, const char *folder, const char *name, uint64_t bytes,
                          const os_table *os, int timeout_ms, log_stop stop, void *arg,
                          int *changed, sessile_error *err);
+/* The sizes of n open logs of a store, which may be in use by other threads: bytes[i] is
+ * SESSILE_LOG_GONE if the log was removed or replaced. n is at most SESSILE_ENDS_MOST.
+ * Only for stores whose backend has `ends`. */
+sessile_status log_ends(store *st, log_t *const *logs, size_t n, uint64_t *bytes,
+                        const allocator *a, sessile_error *err);
+/* Asks for the size of one log, as log_ends() does it for many. A removal is noticed only
+ * if the backend tells. */
+sessile_status log_look_at_end(log_t *log, uint64_t *bytes, sessile_error *err);
+/* 1 if a log that has so many bytes now has more than this handle has read or written, or
+ * less. Of a damaged log everything was read when it was opened. */
+int log_has_news(const log_t *log, uint64_t bytes);
 /* Sleeps, and calls stop every few milliseconds. CANCELLED, without a message. */
 sessile_status log_sleep(const os_table *os, int ms, log_stop stop, void *arg);
 

@@ -1,8 +1,9 @@
 /*
- * watch.c: waits until others append to a log.
+ * watch.c: waits until others append to a log; asks many logs at once whether they did.
  *
- * Decides how often to ask a store that cannot notify. Uses a handle of its own, so that
- * other users of the log do not wait for it. Must never read a line nor hold a lock.
+ * Decides how often to ask a store that cannot notify. A wait uses a handle of its own,
+ * so that other users of the log do not wait for it. Must never read a line nor hold a
+ * lock.
  */
 #include "log/internal.h"
 
@@ -58,6 +59,35 @@ static sessile_status poll(const sessile_backend *table, sessile_backend_log *lo
         pause = pause * 2 < LATEST_MS ? pause * 2 : LATEST_MS;
     }
     return status;
+}
+
+sessile_status log_ends(store *st, log_t *const *logs, size_t n, uint64_t *bytes,
+                        const allocator *a, sessile_error *err)
+{
+    sessile_backend_log **handles = mem_alloc(a, n * sizeof *handles);
+    if (!handles)
+        return fail_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        handles[i] = logs[i]->handle;
+    sessile_status status = st->table->ends(st->self, handles, n, bytes, err);
+    mem_free(a, handles, n * sizeof *handles);
+    return status;
+}
+
+sessile_status log_look_at_end(log_t *log, uint64_t *bytes, sessile_error *err)
+{
+    sessile_status status = log_size(log, bytes, err);
+    if (status == SESSILE_NOTFOUND || (!status && log_replaced(log))) {
+        error_clear(err);
+        *bytes = SESSILE_LOG_GONE;
+        status = SESSILE_OK;
+    }
+    return status;
+}
+
+int log_has_news(const log_t *log, uint64_t bytes)
+{
+    return bytes == SESSILE_LOG_GONE || (!log->damage && bytes != log->end.bytes);
 }
 
 sessile_status log_watch(store *st, const char *folder, const char *name, uint64_t bytes,

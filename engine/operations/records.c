@@ -123,7 +123,7 @@ void session_records_own(store_core *st, const sessile_session_options *named,
     names_place(st, &names, at.folder, at.name);
     private_place(st, &own);
     if (s)
-        s->place = (session_place *)(void *)mem_dup(&st->alloc, &own, sizeof own);
+        s->place = (session_place *)(void *)mem_dup(s->alloc, &own, sizeof own);
     if (s && s->place)
         store_ram_rename(&st->backend, at.folder, at.name, own.folder, own.name);
     else

@@ -1,13 +1,20 @@
 /*
- * watch.c: waits until others have written to a session.
+ * watch.c: waits until others have written to a session; asks many sessions at once
+ * whether others did.
  *
  * Owns the decision whether there are new entries: entries that the caller has not seen.
  * The mutex is held while entries are read, and never while waiting.
+ *
+ * Whoever asks for many sessions must not wait for one of them, nor keep others waiting:
+ * the store is asked without any mutex, and a session that another thread is using when
+ * the answer is there counts as changed. Its log cannot go away meanwhile: one that was
+ * replaced stays open as long as its session (log_close_with()).
  */
 #include "session/fold.h"
 #include "operations/watch.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "context/disposition.h"
 
@@ -82,4 +89,73 @@ sessile_status session_watch(session_core *s, sessile_id *seen, int timeout_ms,
         if (woken)
             pause = pause * 2 < LATEST_MS ? pause * 2 : LATEST_MS;
     }
+}
+
+/* ------------------------------------------------------------------ many sessions */
+
+/* 1 if the next call on the session has news, or a reason why it is of no use any more.
+ * bytes: how long its log is, or NULL: it is asked for. */
+static sessile_status look(session_core *s, const log_t *log, const uint64_t *bytes,
+                           unsigned char *changed, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    uint64_t size = bytes ? *bytes : 0;
+
+    *changed = 1;
+    if (pthread_mutex_trylock(&s->mutex))
+        return SESSILE_OK;
+    if (log == s->log && !session_check_usable(s, NULL)) {
+        if (!bytes)
+            status = log_look_at_end(s->log, &size, err);
+        *changed = (unsigned char)(!status && log_has_news(s->log, size));
+    }
+    session_unlock(s);
+    return status ? session_name_error(s, status, err) : SESSILE_OK;
+}
+
+/* Of SESSILE_ENDS_MOST sessions at most. */
+static sessile_status look_at_some(store_core *st, session_core *const *sessions,
+                                   size_t n, log_t **logs, uint64_t *bytes,
+                                   unsigned char *changed, sessile_error *err)
+{
+    const int at_once = st->backend.table->ends != NULL;
+    sessile_status status = SESSILE_OK;
+
+    for (size_t i = 0; i < n && !status; i++) {
+        logs[i] = __atomic_load_n(&sessions[i]->log, __ATOMIC_ACQUIRE);
+        status = session_check_process(sessions[i], err);
+        if (!status && sessions[i]->store != st)
+            status = session_fail(sessions[i], err, SESSILE_INVALID,
+                                  "it was opened in another store");
+    }
+    if (!status && at_once)
+        status = log_ends(&st->backend, logs, n, bytes, &st->alloc, err);
+    for (size_t i = 0; i < n && !status; i++)
+        status = look(sessions[i], logs[i], at_once ? &bytes[i] : NULL, &changed[i], err);
+    return status;
+}
+
+sessile_status session_changed(store_core *st, session_core *const *sessions, size_t n,
+                               unsigned char *changed, sessile_error *err)
+{
+    const size_t room = n < SESSILE_ENDS_MOST ? n : SESSILE_ENDS_MOST;
+    sessile_status status = SESSILE_OK;
+
+    if (n == 0)
+        return SESSILE_OK;
+    log_t **logs = mem_alloc(&st->alloc, room * sizeof *logs);
+    uint64_t *bytes = mem_alloc(&st->alloc, room * sizeof *bytes);
+    if (!logs || !bytes)
+        status = fail_nomem(err);
+    for (size_t done = 0; done < n && !status;) {
+        size_t some = n - done < room ? n - done : room;
+        status =
+            look_at_some(st, sessions + done, some, logs, bytes, changed + done, err);
+        done += some;
+    }
+    if (status)
+        memset(changed, 0, n);
+    mem_free(&st->alloc, logs, room * sizeof *logs);
+    mem_free(&st->alloc, bytes, room * sizeof *bytes);
+    return status;
 }

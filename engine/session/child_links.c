@@ -13,7 +13,7 @@
 void child_links_forget(session_core *s)
 {
     if (s->tree.children)
-        mem_free(&s->store->alloc, s->tree.children,
+        mem_free(s->alloc, s->tree.children,
                  s->tree.child_capacity * sizeof *s->tree.children);
     s->tree.children = NULL;
     s->tree.child_count = s->tree.child_capacity = 0;
@@ -33,7 +33,7 @@ static void link_child(session_core *s, sessile_id id)
 
 int child_links_make(session_core *s)
 {
-    if (mem_grow(&s->store->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
+    if (mem_grow(s->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
                  s->tree.node_count, sizeof *s->tree.children))
         return -1;
     while (s->tree.child_count < s->tree.node_count)

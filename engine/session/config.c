@@ -9,12 +9,13 @@
 
 #include "base/counted.h"
 #include "session/triggers.h"
+#include "store/open.h"
 
 const sessile_config config_defaults = {
     .checkpoint = {.keep = 50},
     .keep_min = 2,
     .has_timeout = 1,
-    .timeout_ms = 5000,
+    .timeout_ms = STORE_TIMEOUT_MS,
     .isolation = SESSILE_IN_PROCESS,
 };
 

@@ -38,7 +38,7 @@ typedef struct change {
 
 static sessile_status take_title(fold *f, change *c, json title, sessile_error *err)
 {
-    const allocator *a = &f->s->store->alloc;
+    const allocator *a = f->s->alloc;
     sessile_status status = SESSILE_OK;
     buf text;
 
@@ -65,7 +65,7 @@ static int take_model(fold *f, change *c, json name)
 
     if (name.type != JSON_STRING)
         return 0;
-    buf_init(&text, &f->s->store->alloc);
+    buf_init(&text, f->s->alloc);
     failed = json_string(&text, name) || text.failed;
     if (!failed && text.size && !memchr(text.data, 0, text.size)) {
         size_t size = utf8_floor(text.data, text.size, MODEL_SIZE - 1);
@@ -102,7 +102,7 @@ static void take_link(header_link *to, header_link *from)
 static sessile_status fold_header(fold *f, change *c, sessile_error *err)
 {
     session_core *s = f->s;
-    const allocator *a = &s->store->alloc;
+    const allocator *a = s->alloc;
     sessile_status status;
     header h;
 
@@ -158,7 +158,7 @@ out:
 static sessile_status fold_message(fold *f, change *c, sessile_error *err)
 {
     session_core *s = f->s;
-    const allocator *a = &s->store->alloc;
+    const allocator *a = s->alloc;
     size_t first = s->tree.link_count;
     int64_t tokens = c->e.tokens;
     sessile_status status;
@@ -390,7 +390,7 @@ static void apply(fold *f, change *c)
     }
     if (c->title) {
         if (s->fold.title && s->fold.title != f->keep_title)
-            mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
+            mem_free(s->alloc, s->fold.title, s->fold.title_size + 1);
         s->fold.title = c->title;
         s->fold.title_size = c->title_size;
         c->title = NULL;
@@ -437,7 +437,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
 {
     fold *f = arg;
     session_core *s = f->s;
-    const allocator *a = &s->store->alloc;
+    const allocator *a = s->alloc;
     size_t links = s->tree.link_count, taken = s->index.blocks_taken;
     size_t facts = s->fold.facts.count, names = s->fold.facts.names.size;
     change c = {.head = SESSILE_NO_ID};

@@ -172,8 +172,9 @@ sessile_status session_read_entry(session_core *s, sessile_id id, buf *text, ent
 
 /* ---- handles (handle.c, open.c, lock.c) */
 
-/* A new handle with nothing in it. NULL: no memory. */
-session_core *session_blank(store_core *st);
+/* A new handle with nothing in it. beside: NULL, or the handle that will take over what
+ * this one holds: it counts as that one's. NULL: no memory. */
+session_core *session_blank(store_core *st, const session_core *beside);
 /* Opens its log and folds it. The head may not be in memory: load it. */
 sessile_status session_scan(session_core *s, const char *folder, const char *name,
                             int fresh /* the index is not believed */,

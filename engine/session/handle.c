@@ -7,6 +7,7 @@
  */
 #include "session/fold.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "session/agent_info.h"
@@ -27,7 +28,7 @@ session_names session_own_names(const session_core *s)
                            s->identity.kind};
 }
 
-session_core *session_blank(store_core *st)
+session_core *session_blank(store_core *st, const session_core *beside)
 {
     session_core *s = mem_zalloc(&st->alloc, sizeof *s);
 
@@ -38,6 +39,8 @@ session_core *session_blank(store_core *st)
         return NULL;
     }
     s->store = st;
+    alloc_count_init(&s->own, &st->alloc);
+    s->alloc = beside ? beside->alloc : &s->own.alloc;
     s->forgotten_before = atomic_load(&st->forgotten_count);
     atomic_init(&s->waiting.timeout_ms, st->config.timeout_ms);
     atomic_init(&s->counting.unit, -1);
@@ -46,14 +49,14 @@ session_core *session_blank(store_core *st)
     s->identity.pid = st->os->pid(st->os->ud);
     s->index.takes_snapshots =
         (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
-    context_init(&s->context.at_head, &st->alloc);
-    header_link_init(&s->header.origin, &st->alloc);
-    header_link_init(&s->header.parent, &st->alloc);
-    facts_init(&s->fold.facts, &st->alloc);
-    buf_init(&s->identity.info.version, &st->alloc);
-    buf_init(&s->identity.info.config, &st->alloc);
-    buf_init(&s->identity.info.tools, &st->alloc);
-    buf_init(&s->fold.scratch, &st->alloc);
+    context_init(&s->context.at_head, s->alloc);
+    header_link_init(&s->header.origin, s->alloc);
+    header_link_init(&s->header.parent, s->alloc);
+    facts_init(&s->fold.facts, s->alloc);
+    buf_init(&s->identity.info.version, s->alloc);
+    buf_init(&s->identity.info.config, s->alloc);
+    buf_init(&s->identity.info.tools, s->alloc);
+    buf_init(&s->fold.scratch, s->alloc);
     return s;
 }
 
@@ -69,7 +72,7 @@ void session_drop(session_core *s)
 
     if (!s)
         return;
-    a = &s->store->alloc;
+    a = s->alloc;
     if (s->log)
         log_close(s->log);
     if (s->place) {
@@ -100,7 +103,13 @@ void session_drop(session_core *s)
     session_free_agent_info(s);
     buf_deinit(&s->fold.scratch);
     pthread_mutex_destroy(&s->mutex);
-    mem_free(a, s, sizeof *s);
+    assert(alloc_count_bytes(&s->own) == 0);
+    mem_free(&s->store->alloc, s, sizeof *s);
+}
+
+size_t session_memory(const session_core *s)
+{
+    return sizeof *s + alloc_count_bytes(&s->own);
 }
 
 static sessile_status open_log(session_core *s, const char *folder, const char *name,
@@ -112,7 +121,7 @@ static sessile_status open_log(session_core *s, const char *folder, const char *
 
     return log_open_indexed(&s->log, &st->backend, st->keys, folder, name,
                             session_read_depth(st), atomic_load(&s->waiting.timeout_ms),
-                            &callbacks, fold_visit, &f, torn, &st->alloc, err);
+                            &callbacks, fold_visit, &f, torn, s->alloc, err);
 }
 
 sessile_status session_scan(session_core *s, const char *folder, const char *name,

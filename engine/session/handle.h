@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/alloc_count.h"
 #include "codec/entry.h"
 #include "context/context.h"
 #include "log/log.h"
@@ -171,6 +172,8 @@ typedef struct session_counting {
 
 struct session_core {
     store_core *store;
+    const allocator *alloc; /* of all that it holds, but not of what it gives away */
+    alloc_count own;        /* which alloc is, but of a second fold (reload.c) */
     session_place *place; /* of a log that its names do not lead to and that is its own */
     log_t *log;           /* another one when the log was replaced */
     pthread_mutex_t mutex;
@@ -193,6 +196,9 @@ struct session_core {
 
 /* The depth that stored entries may have. A lower limit must not lock anybody out. */
 unsigned session_read_depth(const store_core *st);
+
+/* Bytes that it holds: the core, its fold and its log. Any thread. */
+size_t session_memory(const session_core *s);
 
 /* Its names, borrowed. */
 session_names session_own_names(const session_core *s);

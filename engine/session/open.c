@@ -205,7 +205,7 @@ static sessile_status take_config(session_core *s, const sessile_session_options
     if (options->config.has_timeout)
         session_set_timeout(s, options->config.timeout_ms);
     s->config = options->config;
-    return config_keep(&s->config, &s->store->alloc, err);
+    return config_keep(&s->config, s->alloc, err);
 }
 
 void session_set_timeout(session_core *s, int timeout_ms)
@@ -242,18 +242,18 @@ static sessile_status open_any(session_core **out, store_core *st,
     status = names_from_options(&names, st, options, 0, err);
     if (status)
         return status;
-    s = session_blank(st);
+    s = session_blank(st, NULL);
     if (!s)
         return fail_nomem(err);
-    s->identity.id = mem_dup(&st->alloc, names.id.data, names.id.size);
-    s->identity.agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
+    s->identity.id = mem_dup(s->alloc, names.id.data, names.id.size);
+    s->identity.agent = mem_dup(s->alloc, names.agent.data, names.agent.size);
     s->identity.user =
-        mem_dup(&st->alloc, names.user.size ? names.user.data : "", names.user.size);
+        mem_dup(s->alloc, names.user.size ? names.user.data : "", names.user.size);
     s->identity.id_size = names.id.size;
     s->identity.agent_size = names.agent.size;
     s->identity.user_size = names.user.size;
     if (at)
-        s->place = (session_place *)(void *)mem_dup(&st->alloc, at, sizeof *at);
+        s->place = (session_place *)(void *)mem_dup(s->alloc, at, sizeof *at);
     if (!s->identity.id || !s->identity.agent || !s->identity.user || (at && !s->place)) {
         status = fail_nomem(err);
         goto out;
@@ -286,7 +286,7 @@ sessile_status session_open_place(session_core **out, store_core *st, const char
                                   const char *name, sessile_error *err)
 {
     char own_folder[NAME_SIZE], own_name[NAME_SIZE];
-    session_core *s = session_blank(st);
+    session_core *s = session_blank(st, NULL);
     session_names names;
     sessile_status status;
 
@@ -318,7 +318,7 @@ sessile_status session_inspect(session_core **out, store_core *st, const char *f
                                const char *name, log_visit visit, void *arg,
                                session_core **seen, log_tail *tail, sessile_error *err)
 {
-    session_core *s = session_blank(st);
+    session_core *s = session_blank(st, NULL);
     log_index_callbacks callbacks;
     sessile_status status;
 
@@ -329,7 +329,7 @@ sessile_status session_inspect(session_core **out, store_core *st, const char *f
     *seen = s;
     status =
         log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                    st->config.timeout_ms, &callbacks, visit, arg, tail, &st->alloc, err);
+                    st->config.timeout_ms, &callbacks, visit, arg, tail, s->alloc, err);
     *out = s; /* its names may be known although the log is not open */
     return status;
 }

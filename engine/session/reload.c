@@ -109,7 +109,7 @@ static void trade(session_core *s, session_core *t)
 
 static int same_names(session_core *t, const session_core *s)
 {
-    const allocator *a = &s->store->alloc;
+    const allocator *a = t->alloc;
 
     t->identity.id = mem_dup(a, s->identity.id, s->identity.id_size);
     t->identity.agent = mem_dup(a, s->identity.agent, s->identity.agent_size);
@@ -183,7 +183,7 @@ out:
 static sessile_status reload_once(session_core *s, int *moved, sessile_error *err)
 {
     sessile_status status;
-    session_core *t = session_blank(s->store);
+    session_core *t = session_blank(s->store, s);
 
     *moved = 0;
     if (t)

@@ -37,7 +37,7 @@ void fold_savepoint_set(fold *f, fold_savepoint *m)
 void fold_savepoint_release(fold *f, const fold_savepoint *m)
 {
     if (m->title && f->s->fold.title != m->title)
-        mem_free(&f->s->store->alloc, m->title, m->title_size + 1);
+        mem_free(f->s->alloc, m->title, m->title_size + 1);
     f->keep_title = NULL;
 }
 
@@ -61,7 +61,7 @@ void fold_savepoint_rewind(fold *f, const fold_savepoint *m)
     s->tree.head = m->head;
     s->fold.usage = m->usage;
     if (s->fold.title && s->fold.title != m->title)
-        mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
+        mem_free(s->alloc, s->fold.title, s->fold.title_size + 1);
     s->fold.title = m->title;
     s->fold.title_size = m->title_size;
     s->fold.written_ms = m->written_ms;

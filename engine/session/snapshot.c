@@ -77,7 +77,7 @@ static void get_usage(const unsigned char **from, sessile_usage *u)
 
 static void snapshot_free(session_core *s, size_t i)
 {
-    mem_free(&s->store->alloc, s->index.snapshots[i].data, s->index.snapshots[i].size);
+    mem_free(s->alloc, s->index.snapshots[i].data, s->index.snapshots[i].size);
     s->index.snapshots[i] = (session_snapshot){NULL, 0};
 }
 
@@ -92,7 +92,7 @@ void fold_snapshots_free(session_core *s)
 {
     fold_snapshots_cut(s, 0);
     if (s->index.snapshots)
-        mem_free(&s->store->alloc, s->index.snapshots,
+        mem_free(s->alloc, s->index.snapshots,
                  s->index.snapshot_capacity * sizeof *s->index.snapshots);
     s->index.snapshots = NULL;
     s->index.snapshot_capacity = 0;
@@ -114,7 +114,7 @@ static void put_facts(unsigned char **to, const facts *f, const fact *list, size
 
 void fold_snapshot(session_core *s)
 {
-    const allocator *a = &s->store->alloc;
+    const allocator *a = s->alloc;
     size_t block = s->tree.node_count / LOG_BLOCK - 1;
     unsigned char *data, *at;
     size_t size, fact_count = 0, names = 0;
@@ -245,7 +245,7 @@ static sessile_status strange(sessile_error *err)
 /* Memory for count entries, of which only the header is there. */
 static sessile_status make_room(session_core *s, size_t count, sessile_error *err)
 {
-    const allocator *a = &s->store->alloc;
+    const allocator *a = s->alloc;
     size_t blocks = count / LOG_BLOCK;
     node *nodes = s->tree.nodes;
 
@@ -270,7 +270,7 @@ static sessile_status make_room(session_core *s, size_t count, sessile_error *er
 static sessile_status get_parts(session_core *s, const unsigned char *from, size_t count,
                                 sessile_error *err)
 {
-    if (mem_grow(&s->store->alloc, (void **)&s->fold.parts, &s->fold.part_capacity, count,
+    if (mem_grow(s->alloc, (void **)&s->fold.parts, &s->fold.part_capacity, count,
                  sizeof *s->fold.parts))
         return fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
@@ -343,11 +343,11 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     s->refusals.last = refused ? hash64_veil(hash) : 0;
     fold_model(s, model);
     from = (const unsigned char *)snapshot + FIXED_SIZE;
-    title = mem_dup(&s->store->alloc, from, title_size);
+    title = mem_dup(s->alloc, from, title_size);
     if (!title)
         return fail_nomem(err);
     if (s->fold.title)
-        mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
+        mem_free(s->alloc, s->fold.title, s->fold.title_size + 1);
     s->fold.title = title;
     s->fold.title_size = title_size;
     from += title_size;
@@ -394,8 +394,8 @@ static sessile_status take_block(void *arg, uint64_t block, const void *records,
         return SESSILE_OK;
     if (extra_size % LINK_SIZE || left > UINT32_MAX - links)
         return strange(err);
-    if (mem_grow(&s->store->alloc, (void **)&s->tree.links, &s->tree.link_capacity,
-                 links + left, sizeof *s->tree.links))
+    if (mem_grow(s->alloc, (void **)&s->tree.links, &s->tree.link_capacity, links + left,
+                 sizeof *s->tree.links))
         return fail_nomem(err);
     for (size_t i = first; i < first + LOG_BLOCK; i++, from += RECORD_SIZE) {
         node n;
@@ -446,7 +446,7 @@ static void reset(void *arg)
 
 void fold_forget(session_core *s)
 {
-    const allocator *a = &s->store->alloc;
+    const allocator *a = s->alloc;
 
     fold_snapshots_cut(s, 0);
     fold_forget_parts(s);

@@ -239,6 +239,28 @@ sessile_status store_handle_open_bare(store_core **out, const char *url,
     return status;
 }
 
+/* A connection that has to be made first counts into the time of the question: so it is
+ * asked again, when there is one. */
+sessile_status store_handle_clock(store_core *s, int64_t *ahead_ms, int64_t *within_ms,
+                                  sessile_error *err)
+{
+    const os_table *os = s->os;
+    const sessile_backend *table = s->backend.table;
+    sessile_status status = SESSILE_OK;
+
+    for (int i = 0; i < 2 && !status && table->clock; i++) {
+        int64_t there, here = os->now_ms(os->ud);
+        uint64_t begin = os->clock_us(os->ud);
+        status = table->clock(s->backend.self, &there, err);
+        int64_t took = (int64_t)((os->clock_us(os->ud) - begin) / 1000);
+        *within_ms = took / 2 + 1;
+        *ahead_ms = here + took / 2 - there;
+    }
+    if (status)
+        *ahead_ms = *within_ms = 0;
+    return status;
+}
+
 void store_handle_close(store_core *s)
 {
     allocator a;

@@ -76,6 +76,10 @@ sessile_status store_handle_open_bare(store_core **out, const char *url,
                                       sessile_error *err);
 void store_handle_close(store_core *s);
 
+/* sessile_store_clock(). */
+sessile_status store_handle_clock(store_core *s, int64_t *ahead_ms, int64_t *within_ms,
+                                  sessile_error *err);
+
 /* 1 when that user was forgotten through this handle after the first `since` were. */
 int store_handle_forgot(store_core *s, sessile_slice user, size_t since);
 

@@ -65,8 +65,7 @@ void fold_forget_parts(session_core *s)
 {
     s->fold.part_count = 0;
     if (s->fold.part_capacity > 64) {
-        mem_free(&s->store->alloc, s->fold.parts,
-                 s->fold.part_capacity * sizeof *s->fold.parts);
+        mem_free(s->alloc, s->fold.parts, s->fold.part_capacity * sizeof *s->fold.parts);
         s->fold.parts = NULL;
         s->fold.part_capacity = 0;
     }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "store/file/open.h"
 #include "store/postgres/open.h"
 #include "store/ram.h"
@@ -189,4 +190,31 @@ sessile_status store_open(store *out, const char *url, const store_setup *setup,
         path = s->shown.place == SESSILE_PLACE_SERVER ? url
                                                       : url + strlen(s->shown.scheme) + 1;
     return s->open(out, path, setup, err);
+}
+
+sessile_status store_backend_open(store *out, const char *url,
+                                  const sessile_store_options *options,
+                                  sessile_error *err)
+{
+    static const sessile_store_options defaults;
+    allocator a = allocator_default;
+    const sessile_store_options *o = options ? options : &defaults;
+    int timeout_ms = o->config.has_timeout ? o->config.timeout_ms : STORE_TIMEOUT_MS;
+
+    *out = (store){NULL, NULL};
+    if (timeout_ms < -1)
+        return fail(err, SESSILE_INVALID,
+                    "timeout_ms is %d: give milliseconds, or -1 to wait for ever",
+                    timeout_ms);
+    if (base_init())
+        return fail(err, SESSILE_UNSUPPORTED, "libsodium cannot be used on this machine");
+    if (o->alloc)
+        a = (allocator){o->alloc, o->alloc_ud};
+    return store_open(out, url,
+                      &(store_setup){.os = os_current,
+                                     .alloc = &a,
+                                     .timeout_ms = timeout_ms,
+                                     .allow_network = o->allow_network,
+                                     .unsynced = o->durability == SESSILE_NONE},
+                      err);
 }

@@ -21,6 +21,23 @@ typedef struct store_setup {
 sessile_status store_open(store *out, const char *url, const store_setup *setup,
                           sessile_error *err);
 
+/* How long a call waits for other writers, and a server for an answer, unless told. */
+#define STORE_TIMEOUT_MS 5000
+
+/*
+ * The same for a program that wants the table of a store and nothing above it: no keyring
+ * is opened, no key is needed, and what a record holds is not looked at. So a service
+ * appends, reads and lists for clients who have the key themselves. Everything that
+ * sessile_store.h says of a backend holds of out->table: locks are for the caller to
+ * take, names and records for the caller to check.
+ *
+ * options (may be NULL): durability, allow_network, alloc and config.timeout_ms are used.
+ * Ended by store_close(), after all logs were closed. INVALID, and as store_open().
+ */
+sessile_status store_backend_open(store *out, const char *url,
+                                  const sessile_store_options *options,
+                                  sessile_error *err);
+
 /* See sessile_store_scheme_at() and sessile_store_scheme_of(). */
 const sessile_store_scheme *store_scheme_at(size_t index);
 const sessile_store_scheme *store_scheme(const char *url, const char **path);

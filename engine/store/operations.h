@@ -80,7 +80,9 @@
                                      sessile_backend_log *old, int keep, char *kept,    \
                                      size_t kept_size, sessile_error *err);             \
     sessile_status p##_draft_publish(sessile_backend_draft *draft, sessile_error *err); \
-    void p##_draft_drop(sessile_backend_draft *draft)
+    void p##_draft_drop(sessile_backend_draft *draft);                                  \
+    sessile_status p##_ends(void *self, sessile_backend_log *const *logs, size_t n,     \
+                            uint64_t *bytes, sessile_error *err)
 
 /* The same functions as members of a sessile_backend, and its version. */
 #define STORE_TABLE(p)                                                              \
@@ -97,6 +99,6 @@
     .list_cache_put = p##_list_cache_put, .list_cache_drop = p##_list_cache_drop,   \
     .draft_new = p##_draft_new, .draft_write = p##_draft_write,                     \
     .draft_replace = p##_draft_replace, .draft_publish = p##_draft_publish,         \
-    .draft_drop = p##_draft_drop
+    .draft_drop = p##_draft_drop, .ends = p##_ends
 
 #endif

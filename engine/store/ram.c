@@ -227,6 +227,22 @@ static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
     return SESSILE_OK;
 }
 
+static sessile_status ram_ends(void *self, sessile_backend_log *const *logs, size_t n,
+                               uint64_t *bytes, sessile_error *err)
+{
+    ram_store *rs = self;
+    (void)err;
+    pthread_mutex_lock(&rs->mutex);
+    for (size_t i = 0; i < n; i++) {
+        ram_log *log = handle_of(logs[i])->log;
+        pthread_mutex_lock(&log->mutex);
+        bytes[i] = log->unnamed ? SESSILE_LOG_GONE : log->bytes.size;
+        pthread_mutex_unlock(&log->mutex);
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    return SESSILE_OK;
+}
+
 static sessile_status ram_read(sessile_backend_log *handle, uint64_t index,
                                uint64_t offset, void *out, size_t size, size_t *got,
                                sessile_error *err)
@@ -419,6 +435,7 @@ static const sessile_backend ram_backend = {
     .blob_list = ram_blob_list,
     .has_logs = ram_has_logs,
     .remove = ram_remove,
+    .ends = ram_ends,
 };
 
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,

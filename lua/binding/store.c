@@ -220,6 +220,48 @@ static int store_sealed(lua_State *L, struct binding_store *store)
     return 1;
 }
 
+/* store:changed{session, …} -> {boolean, …}; nil, message, code */
+static int store_changed(lua_State *L, struct binding_store *store)
+{
+    sessile_session **sessions;
+    unsigned char *changed;
+    sessile_error err;
+    luaL_checktype(L, 2, LUA_TTABLE);
+    size_t n = (size_t)lua_rawlen(L, 2), room = n ? n : 1;
+    luaL_argcheck(L, n < INT_MAX / sizeof *sessions, 2, "too many sessions");
+    sessions = lua_newuserdatauv(L, room * sizeof *sessions, 0);
+    changed = lua_newuserdatauv(L, room, 0);
+    for (size_t i = 0; i < n; i++) {
+        lua_rawgeti(L, 2, (lua_Integer)(i + 1));
+        struct binding_session *session = binding_session_live(L, -1);
+        if (!session)
+            return 3;
+        sessions[i] = session->handle; /* the table keeps it */
+        lua_pop(L, 1);
+    }
+    if (sessile_changed(store->handle, sessions, n, changed, &err))
+        return binding_fail(L, &err);
+    lua_createtable(L, (int)n, 0);
+    for (size_t i = 0; i < n; i++) {
+        lua_pushboolean(L, changed[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    return 1;
+}
+
+/* store:clock() -> ms that this machine's clock is ahead of the store's server's, exact
+ * to so many ms; nil, message, code */
+static int store_clock(lua_State *L, struct binding_store *store)
+{
+    int64_t ahead_ms, within_ms;
+    sessile_error err;
+    if (sessile_store_clock(store->handle, &ahead_ms, &within_ms, &err))
+        return binding_fail(L, &err);
+    lua_pushinteger(L, ahead_ms);
+    lua_pushinteger(L, within_ms);
+    return 2;
+}
+
 /* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
  * reserve, keep_min, timeout_ms} -> session; nil, message, code */
 static int open_session(lua_State *L, struct binding_store *store,
@@ -387,6 +429,8 @@ const struct binding_child_class binding_policy_class = {
 
 static const struct binding_method store_methods[] = {
     {"sealed", .store = store_sealed},
+    {"changed", .store = store_changed},
+    {"clock", .store = store_clock},
     {"count", .store = binding_count},
     {"count_messages", .store = binding_count_messages},
     {"create", .store = store_create},

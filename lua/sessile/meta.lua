@@ -2026,6 +2026,22 @@ function Store:purge_forgotten(opts) end
 ---@field missing? string of a store's counts: why the wanted encoding is not used
 ---@field each? sessile.Tokens[] of count_messages: one for each message
 
+---Which of these open sessions others have written to since they were read: one question to the
+---store for up to 10,000 of them. Reading them shows the new entries. A session that was removed is
+---among them each time.
+---@param sessions sessile.Session[] of this store
+---@return sessile.Session[]? changed in the same order
+---@return string? message
+---@return string? code
+function Store:changed(sessions) end
+
+---Compares this machine's clock with that of the store's server. Expiry and retention go by the
+---times of entries, which are those of the machines that wrote them.
+---@return integer? ahead_ms below 0: this machine's clock is behind; 0: the store has no other one
+---@return integer|string within_ms_or_message half the time that the question took
+---@return string? code
+function Store:clock() end
+
 ---Tokens of a text: by the encoding of the store's model, else by the host's counter, else by
 ---estimate.
 ---@param text string

@@ -143,6 +143,33 @@ function methods:put(source, given)
   return adopt(self, handle, defaults)
 end
 
+--- Which of these open sessions others have written to since they were read, asked of the store at
+--- once: for programs that follow many. A session that was removed is among them.
+function methods:changed(sessions)
+  options.expect("table", sessions, "store:changed: a list of sessions")
+  local cores, found = {}, {}
+  for i, one in ipairs(sessions) do
+    if type(one) ~= "table" or type(one.fork) ~= "function" then
+      options.misuse(("store:changed: session %d expected, got %s"):format(i, type(one)))
+    end
+    cores[i] = one._core.core or one._core
+  end
+  local changed, message, code, retry_ms, rule = self._core:changed(cores)
+  if not changed then
+    return nil, message, code, retry_ms, rule
+  end
+  for i, one in ipairs(sessions) do
+    found[#found + 1] = changed[i] and one or nil
+  end
+  return found
+end
+
+--- By how many milliseconds this machine's clock is ahead of that of the store's server, and to how
+--- many that is exact. 0, 0 where the store has no other clock.
+function methods:clock()
+  return self._core:clock()
+end
+
 local list_options = options.shape("store:list", {
   agent = "string", prefix = "string", title = "string", user = "string", label = "string",
   search = "string", since = "moment", ["until"] = "moment", status = "string|strings",

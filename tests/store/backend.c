@@ -296,9 +296,9 @@ int patience(void)
 const struct CMUnitTest *backend_cases(size_t *count)
 {
     static struct CMUnitTest cases[128];
-    const case_group groups[] = {cases_logs,    cases_reads,   cases_lists,
-                                 cases_writers, cases_blobs,   cases_caches,
-                                 cases_drafts,  cases_removal, cases_waits};
+    const case_group groups[] = {cases_logs,  cases_reads,  cases_lists,  cases_writers,
+                                 cases_blobs, cases_caches, cases_drafts, cases_removal,
+                                 cases_waits, cases_ends};
 
     *count = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {

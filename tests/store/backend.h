@@ -93,7 +93,7 @@ typedef struct case_group {
     size_t count;
 } case_group;
 extern const case_group cases_logs, cases_reads, cases_lists, cases_writers, cases_blobs,
-    cases_caches, cases_drafts, cases_removal, cases_waits;
+    cases_caches, cases_drafts, cases_removal, cases_waits, cases_ends;
 
 /* All of them. */
 const struct CMUnitTest *backend_cases(size_t *count);

@@ -305,6 +305,21 @@ static sessile_status f_draft_publish(sessile_backend_draft *draft, sessile_erro
     return now->under->draft_publish(draft, err);
 }
 
+static sessile_status f_ends(void *self, sessile_backend_log *const *logs, size_t n,
+                             uint64_t *bytes, sessile_error *err)
+{
+    (void)self;
+    FAILS(ends);
+    return now->under->ends(now->self, logs, n, bytes, err);
+}
+
+static sessile_status f_clock(void *self, int64_t *now_ms, sessile_error *err)
+{
+    (void)self;
+    FAILS(clock);
+    return now->under->clock(now->self, now_ms, err);
+}
+
 static void f_free(void *self)
 {
     (void)self;
@@ -312,40 +327,19 @@ static void f_free(void *self)
         now->under->free(now->self);
 }
 
-const char *const failing_names[] = {"create",
-                                     "open",
-                                     "size",
-                                     "read",
-                                     "lock",
-                                     "append",
-                                     "sync",
-                                     "rewrite",
-                                     "set_aside",
-                                     "list",
-                                     "list_stat",
-                                     "stat",
-                                     "has_logs",
-                                     "list_others",
-                                     "sweep",
-                                     "blob_get",
-                                     "blob_put_new",
-                                     "blob_settle",
-                                     "blob_replace",
-                                     "blob_remove",
-                                     "blob_list",
-                                     "cache_size",
-                                     "cache_read",
-                                     "cache_write",
-                                     "list_cache_get",
-                                     "list_cache_put",
-                                     "list_cache_drop",
-                                     "draft_new",
-                                     "draft_write",
-                                     "draft_replace",
-                                     "draft_publish",
-                                     "remove",
-                                     "watch",
-                                     NULL};
+const char *const failing_names[] = {
+    "create",         "open",           "size",
+    "read",           "lock",           "append",
+    "sync",           "rewrite",        "set_aside",
+    "list",           "list_stat",      "stat",
+    "has_logs",       "list_others",    "sweep",
+    "blob_get",       "blob_put_new",   "blob_settle",
+    "blob_replace",   "blob_remove",    "blob_list",
+    "cache_size",     "cache_read",     "cache_write",
+    "list_cache_get", "list_cache_put", "list_cache_drop",
+    "draft_new",      "draft_write",    "draft_replace",
+    "draft_publish",  "remove",         "watch",
+    "ends",           "clock",          NULL};
 
 #define COVER(name) f->table.name = under->name ? f_##name : NULL
 
@@ -389,5 +383,7 @@ void failing_init(failing *f, const sessile_backend *under, void *self)
     COVER(draft_publish);
     COVER(remove);
     COVER(watch);
+    COVER(ends);
+    COVER(clock);
     now = f;
 }

@@ -224,6 +224,32 @@ static sessile_status fenced_size(sessile_backend_log *log, uint64_t *bytes,
     return SESSILE_OK;
 }
 
+static sessile_status fenced_ends(void *self, sessile_backend_log *const *logs, size_t n,
+                                  uint64_t *bytes, sessile_error *err)
+{
+    fenced_medium *m = self;
+
+    (void)err;
+    pthread_mutex_lock(&m->mutex);
+    for (size_t i = 0; i < n; i++) {
+        const row *r = ((const handle *)logs[i])->log;
+        bytes[i] = r->kind == LOG ? r->size : SESSILE_LOG_GONE;
+    }
+    pthread_mutex_unlock(&m->mutex);
+    return SESSILE_OK;
+}
+
+static sessile_status fenced_clock(void *self, int64_t *now_ms, sessile_error *err)
+{
+    struct timespec now;
+
+    (void)self;
+    (void)err;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *now_ms = now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+    return SESSILE_OK;
+}
+
 static int fenced_replaced(sessile_backend_log *log)
 {
     int replaced;
@@ -785,6 +811,8 @@ const sessile_backend *fenced_store(fenced_medium *m, void **self)
         .remove = fenced_remove,
         .set_timeout = fenced_set_timeout,
         .watch = fenced_watch,
+        .ends = fenced_ends,
+        .clock = fenced_clock,
     };
     *self = m;
     return &table;

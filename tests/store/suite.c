@@ -94,6 +94,8 @@ static long abilities(const suite_store *kind)
         has |= t->remove ? NEEDS_REMOVE : 0;
         has |= t->draft_publish ? NEEDS_PUBLISH : 0;
         has |= t->watch ? NEEDS_WATCH : 0;
+        has |= t->ends ? NEEDS_ENDS : 0;
+        has |= t->clock ? NEEDS_CLOCK : 0;
         has |= t->blob_replace ? NEEDS_BLOB_REPLACE : 0;
         has |= t->blob_remove ? NEEDS_BLOB_REMOVE : 0;
         has |= t->blob_settle ? NEEDS_BLOB_SETTLE : 0;

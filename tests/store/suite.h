@@ -56,6 +56,8 @@ enum {
     NEEDS_PROCESSES = 1 << 16,
     NEEDS_RESTARTS = 1 << 17, /* another handle finds what the first one kept */
     NEEDS_SEALED = 1 << 18,
+    NEEDS_ENDS = 1 << 20,
+    NEEDS_CLOCK = 1 << 21,
     NEEDS_FENCED = 1 << 19 /* the store of fenced.c, which can be looked into */
 };
 

@@ -349,6 +349,50 @@ static sessile_status drop_one(void *self, const char *folder, sessile_error *er
     return folder ? wrong_under->list_cache_drop(self, folder, err) : SESSILE_OK;
 }
 
+/* ------------------------------------------------------------------ many logs, time */
+
+static sessile_status ends_by_size(void *self, sessile_backend_log *const *logs, size_t n,
+                                   uint64_t *bytes, sessile_error *err)
+{
+    int64_t mtime_ms;
+    sessile_status status = SESSILE_OK;
+
+    (void)self;
+    for (size_t i = 0; i < n && !status; i++)
+        status = wrong_under->size(logs[i], &bytes[i], &mtime_ms, err);
+    return status;
+}
+
+static sessile_status ends_of_first(void *self, sessile_backend_log *const *logs,
+                                    size_t n, uint64_t *bytes, sessile_error *err)
+{
+    sessile_status status = wrong_under->ends(self, logs, 1, bytes, err);
+
+    for (size_t i = 1; i < n; i++)
+        bytes[i] = bytes[0];
+    return status;
+}
+
+/* The size as `size` returns it, and nothing else: it knows what is gone. */
+static sessile_status ends_that_look(void *self, sessile_backend_log *const *logs,
+                                     size_t n, uint64_t *bytes, sessile_error *err)
+{
+    uint64_t size;
+    int64_t mtime_ms;
+
+    for (size_t i = 0; i < n; i++)
+        (void)wrong_under->size(logs[i], &size, &mtime_ms, err);
+    return wrong_under->ends(self, logs, n, bytes, err);
+}
+
+static sessile_status seconds(void *self, int64_t *now_ms, sessile_error *err)
+{
+    sessile_status status = wrong_under->clock(self, now_ms, err);
+
+    *now_ms /= 1000;
+    return status;
+}
+
 /* ------------------------------------------------------------------ the list */
 
 BREAK(p_always, blob_replace, replace_always)
@@ -374,6 +418,10 @@ BREAK(p_empty, stat, stat_empty)
 BREAK(p_now, stat, stat_now)
 BREAK(p_list_cache, list_cache_put, one_list_cache)
 BREAK(p_drop, list_cache_drop, drop_one)
+BREAK(p_by_size, ends, ends_by_size)
+BREAK(p_of_first, ends, ends_of_first)
+BREAK(p_looks, ends, ends_that_look)
+BREAK(p_seconds, clock, seconds)
 BREAK_TWO(p_stale, cache_write, note_first, cache_read, read_first)
 BREAK_TWO(p_outlives, cache_write, note_first, cache_size, size_of_first)
 BREAK_TWO(p_drafts, draft_new, draft_new, list, list_drafts)
@@ -408,4 +456,8 @@ const wrong wrong_beside[] = {
     {"changes without a change", "what_is_told_of_a_log", p_now, 0},
     {"has one list_cache", "a_list_cache_is_replaced", p_list_cache, 0},
     {"keeps list_caches that were dropped", "a_list_cache_is_replaced", p_drop, 0},
+    {"does not see what is gone", "the_end_of_a_log_that_is_gone", p_by_size, 0},
+    {"gives all logs one end", "many_logs_are_asked_for_at_once", p_of_first, 0},
+    {"counts ends as a look", "asking_for_ends_is_no_look", p_looks, 0},
+    {"counts its time in seconds", "a_clock_is_that_of_a_server", p_seconds, 0},
     {NULL, NULL, NULL, 0}};

@@ -149,6 +149,8 @@ void file_discard(file_store *fs, int dir, const char *temporary, int *fd);
 sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log,
                               uint64_t offset, uint64_t size, sessile_error *err);
 
+/* Which file a handle has open. */
+file_inode file_log_inode(const sessile_backend_log *log);
 /* 1 while this handle holds the exclusive lock of its log. */
 int file_log_is_locked(const sessile_backend_log *log);
 

@@ -355,6 +355,12 @@ int file_replaced(sessile_backend_log *handle)
     return log_of(handle)->replaced;
 }
 
+file_inode file_log_inode(const sessile_backend_log *handle)
+{
+    const file_log *log = (const file_log *)(const void *)handle;
+    return (file_inode){log->device, log->inode};
+}
+
 file_cache *file_log_cache(sessile_backend_log *handle, file_store **fs,
                            const file_folder **folder, const char **name)
 {

@@ -218,6 +218,35 @@ static sessile_status hosted_fence(sessile_backend_log *backend_log, sessile_log
     return status;
 }
 
+static sessile_status hosted_ends(void *self, sessile_backend_log *const *logs, size_t n,
+                                  uint64_t *bytes, sessile_error *err)
+{
+    hosted *h = self;
+    sessile_backend_log **theirs = mem_alloc(&h->alloc, n * sizeof *theirs);
+    if (!theirs)
+        return fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        theirs[i] = log_of(logs[i])->log;
+        bytes[i] = SESSILE_LOG_GONE;
+    }
+    HOSTED_CALL(status, h, err, ends, h->self, theirs, n, bytes);
+    mem_free(&h->alloc, theirs, n * sizeof *theirs);
+    for (size_t i = 0; !status && i < n; i++)
+        if (bytes[i] > BYTES_MOST && bytes[i] != SESSILE_LOG_GONE)
+            status = hosted_absurd(h, err, "a log has more bytes than there are");
+    return status;
+}
+
+static sessile_status hosted_clock(void *self, int64_t *now_ms, sessile_error *err)
+{
+    hosted *h = self;
+    *now_ms = 0;
+    HOSTED_CALL(status, h, err, clock, h->self, now_ms);
+    return !status && *now_ms <= 0
+               ? hosted_absurd(h, err, "its clock shows a time before 1970")
+               : status;
+}
+
 static int hosted_replaced(sessile_backend_log *backend_log)
 {
     return log_of(backend_log)->h->host.replaced(log_of(backend_log)->log) != 0;
@@ -370,4 +399,6 @@ void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
     shown->set_timeout = host->set_timeout ? hosted_set_timeout : NULL;
     shown->watch = host->watch ? hosted_watch : NULL;
     shown->fence = host->fence ? hosted_fence : NULL;
+    shown->ends = host->ends ? hosted_ends : NULL;
+    shown->clock = host->clock ? hosted_clock : NULL;
 }

@@ -29,6 +29,21 @@ static void pg_free(void *self)
     mem_free(&a, ps, sizeof *ps);
 }
 
+sessile_status pg_clock(void *self, int64_t *now_ms, sessile_error *err)
+{
+    pg_store *ps = self;
+    pg_call call = pg_call_of(ps, ps->timeout_ms);
+    pg_step s = pg_step_of(PG_CLOCK);
+    pg_results r;
+    *now_ms = 0;
+    sessile_status status = pg_ask(&call, &s, 1, "the time", &r, err);
+    if (!status) {
+        *now_ms = pg_time_ns(ps, r.of[0], 0, 0) / 1000000;
+        pg_results_free(ps, &r);
+    }
+    return status;
+}
+
 static const sessile_backend table = {
     STORE_TABLE(pg),
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CACHES |
@@ -38,6 +53,7 @@ static const sessile_backend table = {
     .watch = pg_watch,
     .set_timeout = pg_set_timeout,
     .fence = pg_fence,
+    .clock = pg_clock,
 };
 
 /* Sees whether the server is there, lets us in, and has tables that we know. */

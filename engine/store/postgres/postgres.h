@@ -145,6 +145,8 @@ typedef enum pg_statement {
     PG_END,
     PG_SETTLE,
     PG_LIMIT,
+    PG_ENDS,
+    PG_CLOCK,
     PG_STATEMENTS,
     PG_ONCE = PG_STATEMENTS /* not prepared: its text comes with the step */
 } pg_statement;
@@ -185,6 +187,8 @@ typedef struct pg_records {
 int pg_records_fill(pg_records *out, const void *data, size_t size, uint64_t from,
                     const allocator *a);
 void pg_records_free(pg_records *r);
+/* An array of int8, for buf_deinit(), also after a failure. 0, or -1: no memory. */
+int pg_ints_fill(buf *out, const uint64_t *values, size_t count, const allocator *a);
 
 /* ---------------------------------------------------------------------- the store */
 
@@ -481,5 +485,7 @@ void pg_watch_free(pg_store *ps);
 
 sessile_status pg_fence(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
                         sessile_error *err);
+
+sessile_status pg_clock(void *self, int64_t *now_ms, sessile_error *err);
 
 #endif

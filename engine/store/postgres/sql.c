@@ -250,6 +250,12 @@ static const char *const texts[PG_STATEMENTS] = {
     /* names the table, so that a database without it says what is missing */
     [PG_LIMIT] = "SELECT @limit_take($1::bigint, $2::bigint, $3::bigint, $4::bigint)"
                  " FROM (SELECT) AS one LEFT JOIN @limits l ON false",
+    /* of these logs, those whose row has not the size that is known, or no name */
+    [PG_ENDS] = "SELECT v.n, CASE WHEN s.name IS NULL THEN NULL ELSE s.bytes END"
+                " FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS v(id, bytes,"
+                " n) LEFT JOIN @sessions s ON s.id = v.id"
+                " WHERE s.name IS NULL OR s.bytes <> v.bytes",
+    [PG_CLOCK] = "SELECT clock_timestamp()",
 };
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)
@@ -386,6 +392,17 @@ int pg_records_fill(pg_records *out, const void *data, size_t size, uint64_t fro
         return -1;
     }
     return 0;
+}
+
+int pg_ints_fill(buf *out, const uint64_t *values, size_t count, const allocator *a)
+{
+    buf_init(out, a);
+    array_head(out, TYPE_INT8, count);
+    for (size_t i = 0; i < count; i++) {
+        put_int(out, 8, 4);
+        put_int(out, values[i], 8);
+    }
+    return out->failed ? -1 : 0;
 }
 
 void pg_records_free(pg_records *r)

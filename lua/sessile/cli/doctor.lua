@@ -435,7 +435,7 @@ local function store_of(list, app, cfg)
     volume(add, folder or database:match "^(.+)/[^/]*$" or ".", cfg, app.globals)
   end
   doctor_guard.check(under(list, "Guard"), app, cfg, store, failure or {})
-  return newest
+  return newest, store
 end
 
 -- ---------------------------------------------------------------- the machine
@@ -451,7 +451,27 @@ local function system_limit(name)
   return value == "unlimited" and math.huge or tonumber(value)
 end
 
-local function machine(list, app, newest)
+-- Entries have the times of the machines that wrote them, and expiry goes by them.
+local APART = 60 * 1000
+
+local function server_clock(add, store)
+  local ahead, within, code = store:clock()
+  if code == "EDENIED" then
+    return -- whoever may not check the store
+  elseif not ahead then
+    add("server's clock", "warn", "it does not answer: " .. within)
+  elseif math.abs(ahead) - within > APART then
+    local apart = terminal.plural((math.abs(ahead) + APART // 2) // APART, "minute")
+    add("server's clock", "warn", ("this machine's clock is %s %s that of the store's server: "
+      .. "sessions written here expire too %s"):format(apart, ahead > 0 and "ahead of" or "behind",
+      ahead > 0 and "late" or "early"),
+      "Set both clocks, or have NTP do it: timedatectl set-ntp true")
+  elseif within > 0 then
+    add("server's clock", "ok", "within a minute of this machine's")
+  end
+end
+
+local function machine(list, app, newest, store)
   local add = under(list, "Limits and clock")
   local largest = app:limit "session"
   add("limits", "ok", ("a message %s, a session %s"):format(show.size(app:limit "message"),
@@ -474,6 +494,9 @@ local function machine(list, app, newest)
   else
     add("clock", "ok", os.date("!%Y-%m-%d %H:%M UTC", now))
   end
+  if store then
+    server_clock(add, store)
+  end
 end
 
 --- Runs all checks.
@@ -486,11 +509,11 @@ function doctor.findings(app, offline)
   local cfg = configuration(configured, app, offline)
   installed(list, cfg)
   table.move(configured, 1, #configured, #list + 1, list)
-  local newest
+  local newest, store
   if cfg then
-    newest = store_of(list, app, cfg)
+    newest, store = store_of(list, app, cfg)
   end
-  machine(list, app, newest)
+  machine(list, app, newest, store)
   return list
 end
 

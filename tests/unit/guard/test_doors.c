@@ -92,6 +92,7 @@ DOOR(store_set_fallback,
 GIVES_BLOCK(list_with, sessile_listed,
             sessile_list_with(w->view, NULL, &out, &w->count, ERR))
 GIVES_BLOCK(list, sessile_listed, sessile_list(w->view, NULL, &out, &w->count, ERR))
+DOOR(store_clock, int64_t ahead; return sessile_store_clock(w->view, &ahead, NULL, ERR);)
 DOOR(keys_rotate, return sessile_keys_rotate(w->view, NULL, &w->u64, ERR);)
 GIVES_BLOCK(keys_status, sessile_keys, sessile_keys_status(w->view, &out, ERR))
 DOOR(reseal_begin, sessile_reseal *out;
@@ -150,6 +151,8 @@ DOOR(child_discarded,
      return sessile_child_discarded(w->s, w->child, sessile_text("x"), ERR);)
 GIVES_BLOCK(subsessions, sessile_subsession,
             sessile_subsessions(w->s, &out, &w->count, ERR))
+DOOR(changed, unsigned char changed;
+     return sessile_changed(w->view, &w->s, 1, &changed, ERR);)
 DOOR(session_watch, int changed;
      return sessile_session_watch(w->s, NULL, 0, &changed, ERR);)
 DOOR(session_damage, return sessile_session_damage(w->s, NULL, ERR);)
@@ -827,6 +830,26 @@ static void a_step_is_refused_once_the_view_is_revoked(void **state)
     }
 }
 
+/* Of a session whose handle may not read it nobody learns by asking for many; those who
+ * ask for others are not refused because of it. */
+static void a_session_that_may_not_be_read_counts_as_changed(void **state)
+{
+    world *w = *state;
+    unsigned char changed[2];
+
+    become(w, PERMISSIONS_ALL);
+    assert_int_equal(sessile_changed(w->store, &w->s, 1, changed, ERR), SESSILE_OK);
+    assert_int_equal(changed[0], 0);
+    become(w, 0);
+    sessile_session *s[2] = {w->s, NULL};
+    sessile_session_options o = named("other");
+    assert_int_equal(sessile_session_open(&s[1], w->store, &o, ERR), SESSILE_OK);
+    assert_int_equal(sessile_changed(w->store, s, 2, changed, ERR), SESSILE_OK);
+    assert_int_equal(changed[0], 1);
+    assert_int_equal(changed[1], 0);
+    sessile_session_close(s[1], NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -840,6 +863,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_host_alone_opens_its_own, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_step_is_refused_once_the_view_is_revoked,
+                                        open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_session_that_may_not_be_read_counts_as_changed,
                                         open_world, close_world),
     };
     return cmocka_run_group_tests_name("doors", tests, NULL, NULL);
