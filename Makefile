@@ -240,6 +240,10 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 $(PROTO).c $(PROTO).h &: engine/service/sessile.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
+RECORD_PROTO := $(BUILD)/proto/service/records.pb-c
+$(RECORD_PROTO).c $(RECORD_PROTO).h &: engine/service/records.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(@D) -Iengine/service $<
 # Those of the tests of JSON, which have every kind of field.
 KINDS := $(BUILD)/proto/service/kinds.pb-c
 $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
@@ -255,9 +259,9 @@ $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
 ifneq ($(wildcard engine/service/sessile.proto),)
-SERVICE += $(OBJ)/proto/sessile.pb-c.o
-$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h
-$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h
+SERVICE += $(OBJ)/proto/sessile.pb-c.o $(OBJ)/proto/records.pb-c.o
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h $(RECORD_PROTO).h
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h $(RECORD_PROTO).h
 endif
 $(BUILD)/service.a: $(SERVICE)
 	@mkdir -p $(@D)

@@ -69,6 +69,9 @@ static void begun(void *ud, rpc_call *rpc)
         return;
     }
     m = method_find(rpc_call_path(rpc));
+    if (m && !(s->settings.services &
+               (m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS)))
+        m = NULL;
     if (!m)
         rpc_finish(rpc, RPC_UNIMPLEMENTED, "there is no such method", NULL, 0);
     else if (!call_open(s, rpc, m))
@@ -274,7 +277,7 @@ void call_run(call *c)
         status = fail(&err, SESSILE_NOMEM, "the method made no reply");
     if (status)
         status_finish(c->rpc, &err, c->flags);
-    else
+    else if (!c->later)
         rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
     if (c->view != s->store)
         sessile_store_close(c->view);

@@ -4,12 +4,22 @@
 #include <string.h>
 
 static const method *const tables[] = {
-    methods_sessions,    methods_messages, methods_runs,   methods_facts,
-    methods_checkpoints, methods_tree,     methods_history};
+    methods_sessions,     methods_messages,     methods_runs,
+    methods_facts,        methods_checkpoints,  methods_tree,
+    methods_history,      NULL,                 methods_records_logs,
+    methods_records_held, methods_records_lists};
+
+enum { TABLES = sizeof tables / sizeof *tables };
+
+/* The names of services, and their first tables. */
+static const struct {
+    const char *path;
+    size_t first;
+} services[] = {{"/sessile.v1.SessionService/", 0}, {"/sessile.v1.RecordService/", 8}};
 
 const method *method_at(size_t i)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+    for (size_t t = 0; tables[t]; t++) {
         const method *m = tables[t];
         for (; m->name; m++)
             if (i-- == 0)
@@ -18,15 +28,23 @@ const method *method_at(size_t i)
     return NULL;
 }
 
+static const method *find_in(size_t first, const char *name)
+{
+    for (size_t t = first; t < TABLES && tables[t]; t++) {
+        const method *m = tables[t];
+        for (; m->name; m++)
+            if (strcmp(m->name, name) == 0)
+                return m;
+    }
+    return NULL;
+}
+
 const method *method_find(const char *path)
 {
-    static const char service_name[] = "/sessile.v1.SessionService/";
-    const method *m;
-    if (strncmp(path, service_name, sizeof service_name - 1) != 0)
-        return NULL;
-    path += sizeof service_name - 1;
-    for (size_t i = 0; (m = method_at(i)); i++)
-        if (strcmp(m->name, path) == 0)
-            return m;
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        size_t size = strlen(services[i].path);
+        if (strncmp(path, services[i].path, size) == 0)
+            return find_in(services[i].first, path + size);
+    }
     return NULL;
 }

@@ -26,6 +26,7 @@ typedef struct pool pool;
 typedef struct keep keep;
 typedef struct kept kept;
 typedef struct call call;
+typedef struct records records;
 
 struct service {
     allocator alloc;
@@ -33,6 +34,7 @@ struct service {
     struct {
         int workers, loops, drain_ms;
         int guarded, json, reflection;
+        unsigned services; /* SERVICE_… */
         char *certificate_role;
         int (*reload)(void *arg);
         void *reload_arg;
@@ -42,6 +44,7 @@ struct service {
     rpc_listener *listener;
     pool *pool;
     keep *keep;
+    records *records; /* NULL: it does not serve them */
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -52,7 +55,9 @@ typedef sessile_status method_function(call *c, const void *request, sessile_err
 enum {
     METHOD_READS = 1,   /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2, /* its reply is a stream */
-    METHOD_ALL = 4      /* its field 1 narrows it, and names no session */
+    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session; or calls of one
+                           session need not wait for each other */
+    METHOD_RECORDS = 8  /* it is of RecordService */
 };
 
 /* A method of sessile.proto. */
@@ -65,13 +70,14 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
-/* By number from 0; NULL behind the last. */
+/* Those of SessionService by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
-    methods_facts[], methods_checkpoints[], methods_tree[], methods_history[];
+    methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
+    methods_records_logs[], methods_records_held[], methods_records_lists[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -95,6 +101,7 @@ struct call {
     sessile_store *view; /* of who calls; the store itself without a guard */
     size_t replies;
     int flags; /* STATUS_… */
+    int later; /* 1: who keeps a reference replies, and ends it */
     int warm;  /* the session was open before */
     kept *kept;
     pthread_mutex_t mutex;    /* of the session, which another thread may interrupt */
@@ -204,7 +211,8 @@ sessile_status who_calls(call *c, sessile_store **out, sessile_error *err);
 
 enum {
     STATUS_AGAIN = 1, /* the call may be made again, even if it was done */
-    STATUS_NOBODY = 2 /* DENIED is about who calls, not about what they may */
+    STATUS_NOBODY = 2,  /* DENIED is about who calls, not about what they may */
+    STATUS_POISONED = 4 /* nothing may be appended through the client's handle any more */
 };
 /* The status of gRPC for one of the engine's. flags: STATUS_… */
 rpc_code status_code(sessile_status status, int flags);
@@ -235,6 +243,14 @@ sessile_status pool_submit(pool *p, call *c, sessile_error *err);
 size_t pool_calls(pool *p);
 /* Waits for the running calls, drops the others, and frees it. */
 void pool_close(pool *p);
+
+/* ---------------------------------------------------------------------- records */
+
+/* The records of the store at url, for clients that have its key. NULL is closed, too. */
+sessile_status records_open(records **out, const char *url,
+                            const sessile_store_options *options, const allocator *a,
+                            sessile_error *err);
+void records_close(records *r);
 
 /* ---------------------------------------------------------------------- open sessions */
 

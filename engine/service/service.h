@@ -13,6 +13,8 @@
 
 typedef struct service service;
 
+enum { SERVICE_SESSIONS = 1, SERVICE_RECORDS = 2 };
+
 /* Text is copied. 0 and NULL: the default. */
 typedef struct service_settings {
     struct {
@@ -33,6 +35,14 @@ typedef struct service_settings {
         int drain; /* ms that calls may take once the service is told to end; 30,000 */
         int age;   /* ms after which a connection is asked to end; 1,800,000 */
     } ms;
+    unsigned services; /* SERVICE_…; sessions */
+    /* With SERVICE_RECORDS: the store that has them, which is opened without a key, and
+     * with what of the options store_backend_open() uses. Without a guard they are served
+     * to this machine alone. */
+    struct {
+        const char *url;
+        const sessile_store_options *options;
+    } records;
     int guarded;       /* 1: the store has a guard, and each call needs a credential */
     int no_json;       /* 1: gRPC alone */
     int no_reflection; /* 1: a client cannot ask which methods there are */
