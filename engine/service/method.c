@@ -4,10 +4,9 @@
 #include <string.h>
 
 static const method *const tables[] = {
-    methods_sessions,     methods_messages,     methods_runs,
-    methods_facts,        methods_checkpoints,  methods_tree,
-    methods_history,      NULL,                 methods_records_logs,
-    methods_records_held, methods_records_lists};
+    methods_sessions,     methods_messages,     methods_runs,         methods_facts,
+    methods_checkpoints,  methods_tree,         methods_history,      NULL,
+    methods_records_logs, methods_records_held, methods_records_lists};
 
 enum { TABLES = sizeof tables / sizeof *tables };
 

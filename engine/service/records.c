@@ -13,7 +13,13 @@
 
 #include "base/os.h"
 
-enum { IDLE_MOST = 256, WAIT_MS = 30000, FIRST = 512, UNSENT_MOST = 1 << 22, PACE_MS = 2 };
+enum {
+    IDLE_MOST = 256,
+    WAIT_MS = 30000,
+    FIRST = 512,
+    UNSENT_MOST = 1 << 22,
+    PACE_MS = 2
+};
 
 /* ---------------------------------------------------------------------- the whole */
 
@@ -138,8 +144,8 @@ static sessile_status number_of(records *r, const char *folder, const char *name
     return status;
 }
 
-/* A number of the store can be given again, so how the log begins belongs to its identity.
- * The second half is zero of a log that is empty. */
+/* A number of the store can be given again, so how the log begins belongs to its
+ * identity. The second half is zero of a log that is empty. */
 static sessile_status identify(records *r, record_log *log, uint64_t number,
                                sessile_error *err)
 {
@@ -291,8 +297,8 @@ sessile_status records_lock(call *c, record_log *log, uint64_t *bytes, sessile_e
     int64_t mtime_ms;
     sessile_status status = SESSILE_OK;
     if (records_locks(c->server->records)) {
-        status = t->lock(log->log, SESSILE_LOCK_EXCLUSIVE, records_time_left(c), &replaced,
-                         err);
+        status = t->lock(log->log, SESSILE_LOCK_EXCLUSIVE, records_time_left(c),
+                         &replaced, err);
         if (status == SESSILE_BUSY && t->busy)
             status = t->busy(log->log, err);
         if (!status && replaced) {

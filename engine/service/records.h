@@ -106,8 +106,8 @@ void records_give(records *r, record_log *log, int again);
 sessile_status records_lock(call *c, record_log *log, uint64_t *bytes,
                             sessile_error *err);
 void records_unlock(call *c, record_log *log);
-/* CONFLICT: the log is known to end elsewhere at that size: what a store with locks leaves
- * to its callers. Under the lock. */
+/* CONFLICT: the log is known to end elsewhere at that size: what a store with locks
+ * leaves to its callers. Under the lock. */
 sessile_status records_check_end(records *r, const record_log *log,
                                  const sessile_log_end *end, sessile_error *err);
 void records_note_end(records *r, const record_log *log, const sessile_log_end *end);

@@ -210,7 +210,8 @@ sessile_status records_data(call *c, const Sessile__V1__RecordData *from,
     sessile_status status = borrow(c->server->records, from->upload, &h, err);
     if (status)
         return status;
-    /* It stays until it is dropped, or not used for a minute: the call may be sent again. */
+    /* It stays until it is dropped, or not used for a minute: the call may be sent again.
+     */
     if (h->draft || h->ended) {
         give_back(c->server->records, h);
         return fail(err, SESSILE_INVALID, "that is a draft, and no upload");
@@ -383,9 +384,9 @@ static sessile_status write_cache(call *c, record_log *log,
     if (records_locks(c->server->records))
         status = t->cache_size(log->log, &bytes, err);
     if (!status && records_locks(c->server->records) && bytes < r->offset)
-        status = fail(err, SESSILE_CONFLICT,
-                      "the cache of %s ends before: read it again, then try again",
-                      log->name);
+        status =
+            fail(err, SESSILE_CONFLICT,
+                 "the cache of %s ends before: read it again, then try again", log->name);
     if (!status)
         status = t->cache_write(log->log, r->offset, data.data, data.size, err);
     records_unlock(c, log);

@@ -84,9 +84,9 @@ static sessile_status read_ahead(call *c, record_log *log,
 {
     const sessile_backend *t = c->server->records->store.table;
     uint64_t most = RECORD_AHEAD;
-    sessile_status status = read_piece(
-        c, log, 0, 0, 0, (size_t)(reply->bytes < most ? reply->bytes : most),
-        &reply->first, err);
+    sessile_status status =
+        read_piece(c, log, 0, 0, 0, (size_t)(reply->bytes < most ? reply->bytes : most),
+                   &reply->first, err);
     if (!status && (t->capabilities & SESSILE_BACKEND_CACHES))
         status = t->cache_size(log->log, &reply->cache_bytes, err);
     if (!status && reply->cache_bytes) {
@@ -236,8 +236,8 @@ static sessile_status cut_torn_line(call *c, record_log *log, uint64_t from,
 }
 
 /* Under the lock. Without locks the store does all of it in append. */
-static sessile_status ready_to_append(call *c, record_log *log, const sessile_log_end *end,
-                                      sessile_error *err)
+static sessile_status ready_to_append(call *c, record_log *log,
+                                      const sessile_log_end *end, sessile_error *err)
 {
     records *all = c->server->records;
     uint64_t bytes;
@@ -316,7 +316,8 @@ static sessile_status sync_log(call *c, const void *request, sessile_error *err)
     return status ? status : records_reply_none(c, err);
 }
 
-/* ---------------------------------------------------------------------- remove, rename */
+/* ---------------------------------------------------------------------- remove, rename
+ */
 
 static sessile_status remove_log(call *c, const void *request, sessile_error *err)
 {
@@ -334,8 +335,8 @@ static sessile_status remove_log(call *c, const void *request, sessile_error *er
     status = records_lock(c, log, &bytes, err);
     if (!status) {
         status = bytes != r->seen
-                     ? fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
-                            log->name)
+                     ? fail(err, SESSILE_CONFLICT,
+                            "%s has grown: read on, then try again", log->name)
                      : all->store.table->remove(log->log, r->head, err);
         records_unlock(c, log);
     }
@@ -380,6 +381,7 @@ const method methods_records_logs[] = {
     RECORD_METHOD("Sync", sync_log, record_log_request, METHOD_READS | METHOD_ALL),
     RECORD_METHOD("Remove", remove_log, record_remove_request, 0),
     RECORD_METHOD("Rename", rename_log, record_rename_request, 0),
-    RECORD_METHOD("Watch", records_watch, record_watch_request, METHOD_READS | METHOD_STREAMS | METHOD_ALL),
+    RECORD_METHOD("Watch", records_watch, record_watch_request,
+                  METHOD_READS | METHOD_STREAMS | METHOD_ALL),
     {NULL, NULL, 0, NULL},
 };

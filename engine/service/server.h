@@ -210,7 +210,7 @@ sessile_status who_calls(call *c, sessile_store **out, sessile_error *err);
 /* ---------------------------------------------------------------------- statuses */
 
 enum {
-    STATUS_AGAIN = 1, /* the call may be made again, even if it was done */
+    STATUS_AGAIN = 1,   /* the call may be made again, even if it was done */
     STATUS_NOBODY = 2,  /* DENIED is about who calls, not about what they may */
     STATUS_POISONED = 4 /* nothing may be appended through the client's handle any more */
 };
