@@ -190,8 +190,9 @@ static int try_once(attempt *t, remote_conn *c, const char *method, const void *
         most = call->until_us - now;
     until = now + most;
     snprintf(path, sizeof path, "/sessile.v1.RecordService/%s", method);
-    if (rpc_request_open(&request, c->channel, path, headers, call->r->credential != NULL,
-                         until, &replies, t, NULL))
+    size_t n = call->r->credential ? 1 : 0;
+    if (rpc_request_open(&request, c->channel, path, headers, n, until, &replies, t,
+                         NULL))
         return -1;
     if (!t->ended && rpc_request_send(request, bytes, size) != 0 && !t->ended) {
         rpc_request_cancel(request);

@@ -239,7 +239,7 @@ static sessile_status take_opened(remote_log *log, const Sessile__V1__RecordOpen
     log->size = log->seen = o->bytes;
     log->mtime_ms = o->mtime_ms;
     buf_put(&log->first, o->first.data, o->first.len);
-    log->has_cache = o->cache_offset + o->cache.len == o->cache_bytes;
+    log->has_cache = o->cache.len && o->cache_offset + o->cache.len == o->cache_bytes;
     log->cache_offset = o->cache_offset;
     buf_put(&log->cache, o->cache.data, o->cache.len);
     log->ahead_us = r->os->clock_us(r->os->ud) + AHEAD_US;

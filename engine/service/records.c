@@ -18,7 +18,8 @@ enum {
     WAIT_MS = 30000,
     FIRST = 512,
     UNSENT_MOST = 1 << 22,
-    PACE_MS = 2
+    PACE_MS = 2,
+    LOCK_MS = 500
 };
 
 /* ---------------------------------------------------------------------- the whole */
@@ -265,6 +266,23 @@ sessile_status records_take(records *r, const Sessile__V1__RecordLog *names,
     return status;
 }
 
+sessile_status records_name_taken(records *r, const Sessile__V1__RecordLog *names,
+                                  int *out, sessile_error *err)
+{
+    const store *st = &r->store;
+    char folder[RECORD_NAME_SIZE], name[RECORD_NAME_SIZE];
+    sessile_backend_log *other = NULL;
+    sessile_status status = records_name(names->folder, folder, err);
+    if (!status)
+        status = records_name(names->name, name, err);
+    if (!status)
+        status = st->table->open(st->self, folder, name, &other, err);
+    *out = !status;
+    if (other)
+        st->table->close(other);
+    return status == SESSILE_NOTFOUND ? SESSILE_OK : status;
+}
+
 void records_give(records *r, record_log *log, int again)
 {
     record_log *old = NULL;
@@ -288,6 +306,13 @@ void records_give(records *r, record_log *log, int again)
     pthread_mutex_unlock(&r->mutex);
     if (old)
         close_log(r, old);
+}
+
+/* A client that finds the log locked asks again, and may stop between. */
+static int lock_ms(const call *c)
+{
+    int ms = records_time_left(c);
+    return ms < LOCK_MS ? ms : LOCK_MS;
 }
 
 sessile_status records_lock(call *c, record_log *log, uint64_t *bytes, sessile_error *err)
@@ -314,6 +339,22 @@ sessile_status records_lock(call *c, record_log *log, uint64_t *bytes, sessile_e
     if (status)
         records_unlock(c, log);
     return status;
+}
+
+sessile_status records_lock_to_read(call *c, record_log *log, int *locked,
+                                    sessile_error *err)
+{
+    int replaced = 0;
+    *locked = 0;
+    if (!records_locks(c->server->records))
+        return SESSILE_OK;
+    sessile_status status = c->server->records->store.table->lock(
+        log->log, SESSILE_LOCK_SHARED, lock_ms(c), &replaced, err);
+    *locked = !status;
+    if (status == SESSILE_BUSY)
+        return status;
+    error_clear(err); /* where nothing can be locked, nothing is written either */
+    return SESSILE_OK;
 }
 
 void records_unlock(call *c, record_log *log)

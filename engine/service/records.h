@@ -99,12 +99,19 @@ int records_locks(const records *r);
 /* Lends the log of a request. NOTFOUND: it was removed or replaced. */
 sessile_status records_take(records *r, const Sessile__V1__RecordLog *names,
                             record_log **out, sessile_error *err);
+/* Whether the name leads to a log, whichever it is. */
+sessile_status records_name_taken(records *r, const Sessile__V1__RecordLog *names,
+                                  int *out, sessile_error *err);
 /* again 0: it is closed. */
 void records_give(records *r, record_log *log, int again);
 /* Locks it for this call, where the store has locks, and says how long it is. NOTFOUND:
  * it was removed or replaced. */
 sessile_status records_lock(call *c, record_log *log, uint64_t *bytes,
                             sessile_error *err);
+/* For a read, so that an append is seen whole or not at all. *locked 0: it need not be,
+ * or cannot be locked. BUSY. */
+sessile_status records_lock_to_read(call *c, record_log *log, int *locked,
+                                    sessile_error *err);
 void records_unlock(call *c, record_log *log);
 /* CONFLICT: the log is known to end elsewhere at that size: what a store with locks
  * leaves to its callers. Under the lock. */

@@ -258,10 +258,17 @@ static sessile_status replace(call *c, const Sessile__V1__RecordDraftRequest *r,
     records *all = c->server->records;
     record_log *log = NULL;
     uint64_t bytes = 0;
+    int taken = 0;
     sessile_status status = records_take(all, r->log, &log, err);
-    if (status)
-        return status;
-    status = records_lock(c, log, &bytes, err);
+    if (!status)
+        status = records_lock(c, log, &bytes, err);
+    if (status == SESSILE_NOTFOUND && r->log) {
+        error_clear(err);
+        status = records_name_taken(all, r->log, &taken, err);
+        if (!status)
+            status = fail(err, taken ? SESSILE_CONFLICT : SESSILE_NOTFOUND,
+                          "the log was removed or replaced: open it again");
+    }
     if (!status) {
         if (bytes != r->seen) {
             status = fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
@@ -400,6 +407,7 @@ static sessile_status cache(call *c, const void *request, sessile_error *err)
     const sessile_backend *t = all->store.table;
     Sessile__V1__RecordCache reply = SESSILE__V1__RECORD_CACHE__INIT;
     record_log *log = NULL;
+    int locked = 0;
     sessile_status status = records_enter(c, err);
     if (!status && !(t->capabilities & SESSILE_BACKEND_CACHES))
         status = fail(err, SESSILE_UNSUPPORTED, "the store keeps no caches");
@@ -407,7 +415,11 @@ static sessile_status cache(call *c, const void *request, sessile_error *err)
         status = records_take(all, r->log, &log, err);
     if (status)
         return status;
-    if (r->op == SESSILE__V1__RECORD_DO__RECORD_SIZE) {
+    if (r->op != SESSILE__V1__RECORD_DO__RECORD_PUT)
+        status = records_lock_to_read(c, log, &locked, err);
+    if (status) {
+        /* busy */
+    } else if (r->op == SESSILE__V1__RECORD_DO__RECORD_SIZE) {
         status = t->cache_size(log->log, &reply.bytes, err);
     } else if (r->op == SESSILE__V1__RECORD_DO__RECORD_PUT) {
         status = write_cache(c, log, r, err);
@@ -418,6 +430,8 @@ static sessile_status cache(call *c, const void *request, sessile_error *err)
                                                  size, &reply.data.len, err)
                                  : fail_nomem(err);
     }
+    if (locked)
+        records_unlock(c, log);
     if (!status)
         status = call_reply(c, &reply.base, err);
     records_give(all, log, !status);

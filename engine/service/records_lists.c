@@ -60,7 +60,7 @@ static int see_log(void *arg, const char *folder, const char *name)
 {
     listing *l = arg;
     (void)add_row(l, folder, name);
-    return l->count == ROWS && send_rows(l) != SESSILE_OK;
+    return l->count == ROWS && send_rows(l);
 }
 
 static void fill_stat(Sessile__V1__RecordRow *row, const sessile_backend_stat *stat)
@@ -79,14 +79,14 @@ static int see_stat(void *arg, const char *folder, const char *name,
     Sessile__V1__RecordRow *row = add_row(l, folder, name);
     if (stat)
         fill_stat(row, stat);
-    return l->count == ROWS && send_rows(l) != SESSILE_OK;
+    return l->count == ROWS && send_rows(l);
 }
 
 static int see_other(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
     listing *l = arg;
     add_row(l, folder, file)->bytes = bytes;
-    return l->count == ROWS && send_rows(l) != SESSILE_OK;
+    return l->count == ROWS && send_rows(l);
 }
 
 static sessile_status list_one(listing *l, const char *folder, ProtobufCBinaryData from)
@@ -212,7 +212,7 @@ static int see_blob(void *arg, const char *name)
     naming *n = arg;
     n->names[n->count] = keep_name(n->room[n->count], name);
     n->count++;
-    return n->count == ROWS && send_names(n) != SESSILE_OK;
+    return n->count == ROWS && send_names(n);
 }
 
 static sessile_status list_blobs(call *c, const char *prefix, sessile_error *err)

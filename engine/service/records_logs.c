@@ -104,13 +104,18 @@ static sessile_status open_one(call *c, const void *request, sessile_error *err)
     records *all = c->server->records;
     Sessile__V1__RecordOpened reply = SESSILE__V1__RECORD_OPENED__INIT;
     record_log *log = NULL;
+    int locked = 0;
     sessile_status status = records_enter(c, err);
     if (!status)
         status = records_take(all, r->log, &log, err);
     if (!status)
+        status = records_lock_to_read(c, log, &locked, err);
+    if (!status)
         status = all->store.table->size(log->log, &reply.bytes, &reply.mtime_ms, err);
     if (!status && read_ahead(c, log, &reply, err))
         reply.first.len = reply.cache.len = 0; /* who reads it is told why not */
+    if (locked)
+        records_unlock(c, log);
     error_clear(status ? NULL : err);
     if (!status) {
         reply.identity.data = log->identity;
@@ -122,23 +127,6 @@ static sessile_status open_one(call *c, const void *request, sessile_error *err)
 }
 
 /* ---------------------------------------------------------------------- look, read */
-
-static sessile_status name_is_taken(call *c, const Sessile__V1__RecordLog *names,
-                                    protobuf_c_boolean *out, sessile_error *err)
-{
-    const store *st = &c->server->records->store;
-    char folder[RECORD_NAME_SIZE], name[RECORD_NAME_SIZE];
-    sessile_backend_log *other = NULL;
-    sessile_status status = records_name(names->folder, folder, err);
-    if (!status)
-        status = records_name(names->name, name, err);
-    if (!status)
-        status = st->table->open(st->self, folder, name, &other, err);
-    *out = !status;
-    if (other)
-        st->table->close(other);
-    return status == SESSILE_NOTFOUND ? SESSILE_OK : status;
-}
 
 static sessile_status fill_fence(call *c, record_log *log, Sessile__V1__RecordLook *out,
                                  sessile_error *err)
@@ -170,20 +158,26 @@ static sessile_status look(call *c, const void *request, sessile_error *err)
     const sessile_backend *t = all->store.table;
     Sessile__V1__RecordLook reply = SESSILE__V1__RECORD_LOOK__INIT;
     record_log *log = NULL;
+    int locked = 0, replaced = 0;
     sessile_status status = records_enter(c, err);
     if (status)
         return status;
     status = records_take(all, r->log, &log, err);
     if (!status) {
         reply.there = 1;
-        status = t->size(log->log, &reply.bytes, &reply.mtime_ms, err);
+        status = records_lock_to_read(c, log, &locked, err);
+        if (!status)
+            status = t->size(log->log, &reply.bytes, &reply.mtime_ms, err);
+        if (locked)
+            records_unlock(c, log);
     } else if (status == SESSILE_NOTFOUND && r->log) {
-        status = name_is_taken(c, r->log, &reply.replaced, err);
+        status = records_name_taken(all, r->log, &replaced, err);
     }
     if (!status && log && t->replaced && t->replaced(log->log)) {
         reply.there = 0;
-        reply.replaced = 1;
+        replaced = 1;
     }
+    reply.replaced = replaced;
     if (!status && r->fence)
         status = log ? fill_fence(c, log, &reply, err)
                      : fail(err, SESSILE_NOTFOUND,
@@ -201,11 +195,16 @@ static sessile_status read_some(call *c, const void *request, sessile_error *err
     Sessile__V1__RecordPiece reply = SESSILE__V1__RECORD_PIECE__INIT;
     record_log *log = NULL;
     size_t size = r->size < RECORD_PIECE ? r->size : RECORD_PIECE;
+    int locked = 0;
     sessile_status status = records_enter(c, err);
     if (!status)
         status = records_take(all, r->log, &log, err);
     if (!status)
+        status = records_lock_to_read(c, log, &locked, err);
+    if (!status)
         status = read_piece(c, log, 0, r->index, r->offset, size, &reply.data, err);
+    if (locked)
+        records_unlock(c, log);
     if (!status) {
         reply.end = reply.data.len < size;
         status = call_reply(c, &reply.base, err);
