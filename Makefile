@@ -21,12 +21,14 @@ BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev li
 BUILD_PACKAGES += libhiredis-dev
 # For the server and its clients. Without them everything else is built.
 SERVICE_PACKAGES := libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql redis-server sqlite3 luajit libfaketime
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
-# Google's own JSON of messages, which ours is compared with.
-TEST_PACKAGES  += python3-protobuf protobuf-compiler
+# Foreign clients and judges of the service.
+TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler openssl curl
+# For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
+TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -81,7 +83,7 @@ UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
 TEST_DIRS := $(UNIT_DIRS) crash fault kill model tamper store nodes service
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-# What is no test_x.c in store/ or nodes/ is shared by the programs there.
+# What is no test_x.c in store/, nodes/ or service/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
 MODEL_SHARED := $(call objects,$(filter-out tests/model/test_%,$(call sources,tests/model/*.c)))
 NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
@@ -145,7 +147,7 @@ build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
 service: $(SERVER) $(REMOTE)
 everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
-            $(BUILD)/accuracy/retrieval
+            $(BUILD)/accuracy/retrieval $(BUILD)/proto/service/sessile_pb2.py
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
@@ -259,6 +261,11 @@ $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
+# The same for clients in Python, which tests are.
+$(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
+	@mkdir -p $(@D)
+	protoc --python_out=$(@D) -Iengine/service $<
+
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
 ifneq ($(wildcard engine/service/sessile.proto),)
@@ -343,24 +350,27 @@ $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(call service_first,$^) $(TEST_LIBS) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	@mkdir -p $(@D)
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
+# What the service is made of comes before the engine, which it uses.
+service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
+WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 json_message request telemetry) $(BUILD)/bench/rpc
+$(WITH_SERVICE): $(BUILD)/service.a
+$(WITH_SERVICE): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
-$(BUILD)/fuzz/json_message $(BUILD)/fuzz/request: $(BUILD)/service.a
-$(BUILD)/fuzz/json_message $(BUILD)/fuzz/request: MORE_LIBS = $(SERVICE_LIBS)
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(filter %/service.a,$^) $(filter-out %/service.a,$(filter %.a,$^)) $(MORE_LIBS) $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $(call service_first,$^) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(BENCH_LIBS) $(LIBS)
+	$(LINK) -o $@ $(call service_first,$^) $(BENCH_LIBS) $(MORE_LIBS) $(LIBS)
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(A)
 	@mkdir -p $(@D)

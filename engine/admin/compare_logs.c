@@ -207,6 +207,8 @@ static sessile_status open_log(compare *c, const place *at, int *mine, sessile_e
         status = log_open_unread(&c->log, &st->backend, st->keys, at->folder, at->name,
                                  session_read_depth(st), st->config.timeout_ms,
                                  &st->alloc, err);
+    if (!status && *mine)
+        log_reread(c->log);
     if (status || !*mine)
         header_deinit(&c->names);
     c->is_brought = 0;

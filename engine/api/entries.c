@@ -100,6 +100,15 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
     return GUARD_LEAVE(entries_next(core, id, json, size, err));
 }
 
+sessile_status sessile_entries_seek(sessile_entries *entries, sessile_id from,
+                                    sessile_error *err)
+{
+    error_clear(err);
+    API_NEED(entries);
+    GUARD_ENTER(entries_seek, entries);
+    return GUARD_LEAVE(entries_seek(core, from, err));
+}
+
 void sessile_entries_close(sessile_entries *entries)
 {
     if (!entries)

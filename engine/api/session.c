@@ -300,6 +300,16 @@ uint64_t sessile_session_torn(const sessile_session *session)
     return session ? atomic_load(&GUARD_OWN(session)->torn) : 0;
 }
 
+sessile_id sessile_session_length(sessile_session *session)
+{
+    session_core *core = GUARD_OWN(session);
+    if (!core || session_lock(core, NULL))
+        return 0;
+    sessile_id count = (sessile_id)log_count(core->log);
+    session_unlock(core);
+    return count;
+}
+
 size_t sessile_session_memory(const sessile_session *session)
 {
     return session ? sizeof *session + session_memory(GUARD_OWN(session)) : 0;

@@ -52,8 +52,12 @@ static sessile_status open_log(lane_reader *l, sessile_error *err)
     char name[LANE_NAME];
 
     lane_part_name(l->lane, l->part, name);
-    return log_open_unread(&l->log, &st->backend, st->keys, AUDIT_FOLDER, name,
-                           session_read_depth(st), 0, &st->alloc, err);
+    sessile_status status =
+        log_open_unread(&l->log, &st->backend, st->keys, AUDIT_FOLDER, name,
+                        session_read_depth(st), 0, &st->alloc, err);
+    if (!status)
+        log_reread(l->log);
+    return status;
 }
 
 static void leave_log(lane_reader *l)

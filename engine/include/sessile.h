@@ -1232,6 +1232,9 @@ SESSILE_API int64_t sessile_session_window(const sessile_session *session,
  * since. It grows when another writer died and this handle finds its torn end before
  * writing. 0: none. */
 SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
+/* The number of entries that this handle has read or written, and so the id of the next
+ * one. The store is not asked; others may have written more. */
+SESSILE_API sessile_id sessile_session_length(sessile_session *session);
 
 /*
  * Returns OK, or DAMAGED or TRUNCATED if the session can be read but not written. *out
@@ -1775,6 +1778,10 @@ SESSILE_API sessile_status sessile_entries_open(sessile_entries **out,
                                                 sessile_error *err);
 SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
                                                 const char **json, size_t *size,
+                                                sessile_error *err);
+/* Goes to an entry, which the next step returns. `from` may be the number of entries that
+ * the log has now: the next step is at the end. INVALID: there are fewer. */
+SESSILE_API sessile_status sessile_entries_seek(sessile_entries *entries, sessile_id from,
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
 

@@ -378,6 +378,15 @@ typedef struct sessile_backend {
     sessile_status (*fence)(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
                             sessile_error *err);
 
+    /* Says what open saw: the size of the log, and of its cache (UINT64_MAX: it did not
+     * look). Called right after open, so that a database is not asked again. Optional. */
+    void (*opened)(sessile_backend_log *log, uint64_t *bytes, uint64_t *cache_bytes);
+
+    /* For a store that keeps records in memory: what is read through this handle from now
+     * on comes from where it is stored. Called right after open by a check, which looks
+     * for what was lost or changed there. Optional if nothing is kept. */
+    void (*reread)(sessile_backend_log *log);
+
     /* Says of n open logs of this store how long each is now: bytes[i] is what `size` of
      * logs[i] would return, or SESSILE_LOG_GONE if the log was removed, or its name
      * belongs to another log. n is 1 to SESSILE_ENDS_MOST; a log may be among them twice.

@@ -121,6 +121,7 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
         log_open_unread(&log, st, k, folder, name, depth, timeout_ms, a, err);
     if (status)
         return status;
+    log_reread(log);
     if (callbacks && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.callbacks = *callbacks;
         log->index.callbacks.fresh = 1;

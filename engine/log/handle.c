@@ -55,6 +55,12 @@ uint64_t log_last_size(const log_t *log)
     return log->asked;
 }
 
+void log_reread(log_t *log)
+{
+    if (log->st.table->reread)
+        log->st.table->reread(log->handle);
+}
+
 void log_set_timeout(log_t *log, int timeout_ms)
 {
     log->timeout_ms = timeout_ms;

@@ -127,7 +127,10 @@ static sessile_status read_last_block(log_t *log, log_block *b, sessile_error *e
     sessile_status status = SESSILE_INVALID;
     for (int i = 0; i < TRIES && status == SESSILE_INVALID; i++) {
         was = size;
-        status = log->st.table->cache_size(log->handle, &size, err);
+        size = log->cache_bytes;
+        log->cache_bytes = UINT64_MAX;
+        status = size != UINT64_MAX ? SESSILE_OK
+                                    : log->st.table->cache_size(log->handle, &size, err);
         if (!status) {
             status = size > 0 && size != was ? block_read_last(log, size, b, err)
                                              : SESSILE_INVALID;

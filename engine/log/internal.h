@@ -51,7 +51,9 @@ struct log {
     /* The size that the backend last reported to this handle. Without locks it refuses to
      * replace a log of another size. */
     uint64_t asked;
-    int settled; /* what was there before this handle's first append is durable */
+    uint64_t
+        cache_bytes; /* of its cache, as opening saw it; UINT64_MAX: it did not look */
+    int settled;     /* what was there before this handle's first append is durable */
 
     /* Entry i begins at offsets[i] and ends where the next one begins, or the log ends.
      * Not set in blocks that were not loaded: call log_load() first. */

@@ -38,17 +38,27 @@ void log_close(log_t *log)
     mem_free(a, log, sizeof *log);
 }
 
+/* Learns how long the log is, unless its opening has said so. */
+static sessile_status ask_size(log_t *log, sessile_error *err)
+{
+    uint64_t size;
+    log->cache_bytes = UINT64_MAX;
+    if (!log->st.table->opened)
+        return log_size(log, &size, err);
+    log->st.table->opened(log->handle, &log->asked, &log->cache_bytes);
+    return SESSILE_OK;
+}
+
 /* The log's key out of its first line. */
 static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
 {
-    uint64_t size;
     char *text;
     size_t text_size;
     reader r;
-    sessile_status status = log_size(log, &size, err);
+    sessile_status status = ask_size(log, err);
     if (status)
         return status;
-    reader_init(&r, log, 0, size);
+    reader_init(&r, log, 0, log->asked);
     reader_found found = reader_next(&r, 0, &text, &text_size, err);
     if (found == READER_FAILED)
         return err->code;

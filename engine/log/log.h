@@ -158,6 +158,10 @@ uint64_t log_bytes(const log_t *log);
 const char *
 log_user(const log_t *log); /* whose secret seals it; "": the store's key does */
 
+/* Right after it was opened: what is read from now on comes from where the store keeps
+ * it, not from memory. For who looks whether it is still there. */
+void log_reread(log_t *log);
+
 /* The log's size in bytes, torn end included, when this handle last asked the store. */
 uint64_t log_last_size(const log_t *log);
 /*

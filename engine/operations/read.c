@@ -6,8 +6,11 @@
  */
 #include "operations/read.h"
 
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "session/count.h"
+#include "session/fold.h"
 #include "session/read.h"
 
 static sessile_status text_locked(void *arg, sessile_key key, buf *out,
@@ -149,6 +152,19 @@ sessile_status entries_next(entries_core *entries, sessile_id *id, const char **
     entries->next++;
     *json = entries->text.data;
     *size = entries->text.size;
+    return SESSILE_OK;
+}
+
+sessile_status entries_seek(entries_core *entries, sessile_id from, sessile_error *err)
+{
+    if (from > entries->end)
+        return session_name_error(entries->session,
+                                  fail(err, SESSILE_INVALID,
+                                       "it has %" PRIu32 " entries: there is no entry "
+                                       "%08" PRIx32 " to begin at",
+                                       entries->end, from),
+                                  err);
+    entries->next = from;
     return SESSILE_OK;
 }
 

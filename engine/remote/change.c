@@ -236,6 +236,8 @@ sessile_status remote_watch(sessile_backend_log *handle, uint64_t bytes, int tim
     if (!status || (call.known && status == SESSILE_NOTFOUND)) {
         *changed = 1;
         status = SESSILE_OK;
+    } else if (call.known && status == SESSILE_CLOSED) {
+        status = fail(err, SESSILE_IO, "%s is ending: watch again", log->r->url.where);
     } else if (!call.known && call.maybe && status == SESSILE_IO &&
                log->r->os->clock_us(log->r->os->ud) >= call.until_us) {
         status = SESSILE_OK; /* time is up, and nothing came */

@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,10 +40,12 @@ sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *a
     channel->alloc = loop->alloc;
     channel->loop = loop;
     channel->tls = tls;
+    tls_retain(tls);
     channel->limits = limits ? *limits : loop->limits;
     channel->kick.deliver = kicked;
     status = addresses_find(&channel->to.found, address, err);
     if (status) {
+        rpc_tls_drop(tls);
         mem_free(&loop->alloc, channel, sizeof *channel);
         return status;
     }
@@ -129,6 +132,12 @@ void channel_going(rpc_channel *channel, conn *c)
     channel->link.ready = 0;
 }
 
+static void because(rpc_channel *channel, const char *why)
+{
+    snprintf(channel->link.why, sizeof channel->link.why,
+             "no connection to the server could be made: %s", why);
+}
+
 /* Nobody answers: the next address of the name, or the end of what waits. */
 static void failed(rpc_channel *channel)
 {
@@ -148,7 +157,7 @@ static void failed(rpc_channel *channel)
     channel->link.failures++;
     channel->link.retry_us =
         loop_clock_us() + pause / 2 + loop_draw(channel->loop, pause / 2);
-    fail_waiting(channel, "no connection could be made");
+    fail_waiting(channel, channel->link.why);
 }
 
 void channel_lost(rpc_channel *channel, conn *c)
@@ -158,8 +167,13 @@ void channel_lost(rpc_channel *channel, conn *c)
         return;
     channel->link.conn = NULL;
     channel->link.ready = 0;
-    if (!ready)
-        failed(channel);
+    if (ready)
+        return;
+    if (c->tls && *tls_failure(c->tls))
+        because(channel, tls_failure(c->tls));
+    else
+        because(channel, c->error ? strerrordesc_np(c->error) : "it did not answer");
+    failed(channel);
 }
 
 static void dial(rpc_channel *channel)
@@ -170,25 +184,28 @@ static void dial(rpc_channel *channel)
     conn *c;
 
     if (fd < 0) {
+        because(channel, strerrordesc_np(errno));
         failed(channel);
         return;
     }
     if (to->at.ss_family != AF_UNIX)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (connect(fd, (const struct sockaddr *)&to->at, to->size) && errno != EINPROGRESS) {
+        because(channel, strerrordesc_np(errno));
         close(fd);
         failed(channel);
         return;
     }
     c = conn_new(channel->loop, fd, &channel->limits);
     if (!c) {
+        because(channel, "there is no memory");
         failed(channel);
         return;
     }
     address_print(to, c->owner.peer);
     channel->link.conn = c;
     channel->link.ready = 0;
-    conn_dial(c, channel, channel->tls);
+    conn_dial(c, channel, channel->tls, channel->to.found.host);
 }
 
 static void kicked(mail *m)
@@ -198,14 +215,14 @@ static void kicked(mail *m)
     channel->kicked = 0;
     if (channel->closed) {
         allocator a = channel->alloc;
+        rpc_tls_drop(channel->tls);
         mem_free(&a, channel, sizeof *channel);
         return;
     }
     if (channel->link.conn || !channel->waiting.first)
         return;
     if (channel->link.retry_us > loop_clock_us())
-        fail_waiting(channel, "no connection could be made, and it is too early to try "
-                              "again");
+        fail_waiting(channel, channel->link.why);
     else
         dial(channel);
 }

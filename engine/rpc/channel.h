@@ -22,6 +22,7 @@ struct rpc_channel {
         int ready;
         unsigned failures; /* in a row */
         uint64_t retry_us; /* not before: requests fail at once */
+        char why[160];     /* it failed last */
     } link;
     struct {
         rpc_request *first, *last; /* wait for a connection */

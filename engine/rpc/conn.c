@@ -31,7 +31,6 @@ enum {
     WITHHELD = 256 * 1024,
     READS = 4, /* of INPUT_SIZE in one turn: other connections have a right too */
 };
-#define STUCK_US  (60 * 1000000ull) /* no byte was taken for so long */
 #define LINGER_US (2 * 1000000ull)
 #define NOTICE_US (500 * 1000ull) /* between the first and the second GOAWAY */
 
@@ -145,7 +144,8 @@ void conns_close(rpc_loop *loop)
 
 void conn_due(conn *c, uint64_t at_us)
 {
-    if (c->phase == CONN_DEAD || (c->timer.place && c->timer.at_us <= at_us))
+    if (at_us == UINT64_MAX || c->phase == CONN_DEAD ||
+        (c->timer.place && c->timer.at_us <= at_us))
         return;
     if (timer_set(&c->loop->timers, &c->timer, at_us)) {
         /* Whoever calls may be inside of a callback of this connection: it ends when the
@@ -160,9 +160,9 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t ms(int n)
+uint64_t conn_after(uint64_t us, int ms)
 {
-    return (uint64_t)n * 1000;
+    return ms > 0 ? us + (uint64_t)ms * 1000 : UINT64_MAX;
 }
 
 /* Until the protocol is known. */
@@ -171,7 +171,7 @@ static uint64_t beginning(const conn *c)
     int limit = c->limits->ms.first;
     if (c->phase != CONN_SNIFFING && c->limits->ms.handshake)
         limit = c->limits->ms.handshake;
-    return limit ? c->at.opened + ms(limit) : UINT64_MAX;
+    return conn_after(c->at.opened, limit);
 }
 
 static void overdue(timer *t)
@@ -190,7 +190,7 @@ static void overdue(timer *t)
     else if (c->phase == CONN_LINGER)
         due = c->at.wrote + LINGER_US;
     if (c->out.blocked)
-        due = earlier(due, c->at.wrote + STUCK_US);
+        due = earlier(due, conn_after(c->at.wrote, c->limits->ms.stuck));
     if (due <= now) {
         conn_end(c);
         return;
@@ -210,8 +210,7 @@ static void overdue(timer *t)
         one = c->speaks->look(c);
         due = earlier(due, one);
     }
-    if (due != UINT64_MAX)
-        conn_due(c, due);
+    conn_due(c, due);
 }
 
 void conn_drain(conn *c)
@@ -311,7 +310,7 @@ static void flush(conn *c)
         }
         if (n == 0) {
             c->out.blocked = 1;
-            conn_due(c, c->at.wrote + STUCK_US);
+            conn_due(c, conn_after(c->at.wrote, c->limits->ms.stuck));
             break;
         }
         c->at.wrote = c->loop->now_us;
@@ -359,13 +358,14 @@ static int speak(conn *c, int h2)
     }
     c->phase = CONN_OPEN;
     if (c->owner.listener && c->limits->ms.age) {
-        uint64_t age = ms(c->limits->ms.age);
+        uint64_t age = (uint64_t)c->limits->ms.age * 1000;
         c->at.age = c->loop->now_us + age - age / 10 + loop_draw(c->loop, age / 5 + 1);
         conn_due(c, c->at.age);
     }
     if (c->draining) {
+        /* As if it were old: what it has sent already is read first. */
         c->draining = 0;
-        conn_drain(c);
+        c->at.age = c->loop->now_us;
     }
     if (c->owner.channel)
         channel_ready(c->owner.channel, c);
@@ -442,7 +442,7 @@ static void read_some(conn *c)
     /* OpenSSL may hold bytes of which epoll knows nothing. */
     if (i == READS && c->tls && c->phase != CONN_DEAD) {
         c->again = 1;
-        conn_due(c, c->loop->now_us);
+        conn_due(c, c->loop->now_us + 1); /* in the next turn */
     }
     conn_dirty(c);
 }
@@ -457,7 +457,8 @@ static void shake_hands(conn *c)
         return;
     }
     if (done && c->owner.channel && tls_speaks_h2(c->tls) != 1) {
-        conn_end(c); /* a server that speaks no HTTP/2 */
+        c->error = EPROTONOSUPPORT; /* a server that speaks no HTTP/2 */
+        conn_end(c);
         return;
     }
     if (done && tls_speaks_h2(c->tls) >= 0) {
@@ -466,8 +467,7 @@ static void shake_hands(conn *c)
     } else if (done) {
         c->phase = CONN_SNIFFING;
         c->at.opened = c->loop->now_us;
-        if (c->limits->ms.first)
-            conn_due(c, beginning(c));
+        conn_due(c, beginning(c));
     }
     watch(c);
     if (done)
@@ -479,6 +479,7 @@ static void connected(conn *c)
     int error = 0;
     socklen_t size = sizeof error;
     if (getsockopt(c->io.fd, SOL_SOCKET, SO_ERROR, &error, &size) || error) {
+        c->error = error;
         conn_end(c);
         return;
     }
@@ -507,18 +508,17 @@ static void ready(source *s, uint32_t events)
         read_some(c);
 }
 
-static void begin(conn *c, rpc_tls *tls, conn_phase phase)
+static void begin(conn *c, rpc_tls *tls, const char *host, conn_phase phase)
 {
     c->phase = phase;
     if (tls) {
-        c->tls = tls_link_new(tls, c->io.fd);
+        c->tls = tls_link_new(tls, c->io.fd, host);
         if (!c->tls) {
             conn_end(c);
             return;
         }
     }
-    if (beginning(c) != UINT64_MAX)
-        conn_due(c, beginning(c));
+    conn_due(c, beginning(c));
     watch(c);
 }
 
@@ -526,11 +526,11 @@ void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls)
 {
     c->owner.listener = l;
     atomic_fetch_add(&c->loop->figures.connections, 1);
-    begin(c, tls, tls ? CONN_HANDSHAKE : CONN_SNIFFING);
+    begin(c, tls, NULL, tls ? CONN_HANDSHAKE : CONN_SNIFFING);
 }
 
-void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls)
+void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls, const char *host)
 {
     c->owner.channel = channel;
-    begin(c, tls, CONN_CONNECTING);
+    begin(c, tls, host, CONN_CONNECTING);
 }

@@ -68,6 +68,7 @@ struct conn {
         uint64_t opened, heard, wrote, age, drain; /* drain: the second GOAWAY; 0: none */
     } at;
     timer timer;
+    int error; /* errno of connecting */
     unsigned draining : 1, hostile : 1;
     unsigned again : 1; /* there may be bytes of which epoll knows nothing */
 };
@@ -77,14 +78,16 @@ struct conn {
 conn *conn_new(rpc_loop *loop, int fd, const rpc_limits *limits);
 /* A server's connection begins. tls may be NULL. */
 void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls);
-/* A client's connection begins: its socket is connecting. */
-void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls);
+/* A client's connection begins: its socket is connecting. host: whom it expects there. */
+void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls, const char *host);
 
 /* There is something to send: produce() is called before the turn ends. */
 void conn_dirty(conn *c);
 /* No more shall be put into c->out for now. */
 int conn_full(const conn *c);
-/* look() is called at that time, or earlier. */
+/* So long after us; UINT64_MAX for 0 ms, which is no limit. */
+uint64_t conn_after(uint64_t us, int ms);
+/* look() is called at that time, or earlier; UINT64_MAX: it need not be. */
 void conn_due(conn *c, uint64_t at_us);
 void conn_drain(conn *c);
 /* Ends after what is left to send. */

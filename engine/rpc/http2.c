@@ -22,7 +22,6 @@ enum {
     ACKS = 100,  /* answers to PING and SETTINGS that wait to be sent */
     RESETS = 100 /* beyond the streams of a connection */
 };
-#define STUCK_US (60 * 1000000ull)
 
 http2 *http2_of(conn *c)
 {
@@ -257,6 +256,13 @@ static ssize_t fill(nghttp2_session *session, int32_t id, uint8_t *out, size_t s
     return (ssize_t)n;
 }
 
+/* When to look whether the peer has taken something. */
+static void stuck_at(stream *s)
+{
+    conn *c = s->h2->conn;
+    conn_due(c, conn_after(s->out.since, c->limits->ms.stuck));
+}
+
 void http2_more(stream *s)
 {
     if (!s->h2 || !s->out.headers)
@@ -267,7 +273,7 @@ void http2_more(stream *s)
         nghttp2_session_resume_data(s->h2->session, s->id);
     }
     if (s->out.queue.first)
-        conn_due(s->h2->conn, s->h2->conn->loop->now_us + STUCK_US);
+        stuck_at(s);
     conn_dirty(s->h2->conn);
 }
 
@@ -352,7 +358,7 @@ int http2_headers(stream *s, const nghttp2_nv *own, size_t n, const fields *more
     if (failed)
         return -1;
     if (!last)
-        conn_due(h2->conn, h2->conn->loop->now_us + STUCK_US);
+        stuck_at(s);
     conn_dirty(h2->conn);
     return 0;
 }
@@ -399,9 +405,7 @@ void http2_remove(http2 *h2, stream *s)
     s->h2 = NULL;
     if (!--h2->count) {
         h2->idle_since = h2->conn->loop->now_us;
-        if (h2->conn->limits->ms.idle)
-            conn_due(h2->conn,
-                     h2->idle_since + (uint64_t)h2->conn->limits->ms.idle * 1000);
+        conn_due(h2->conn, conn_after(h2->idle_since, h2->conn->limits->ms.idle));
     }
 }
 
@@ -491,7 +495,7 @@ static uint64_t look_at_streams(http2 *h2, uint64_t now)
         due = earlier(due, intake_look(s, now));
         if (s->h2 != h2 || !s->out.headers || !s->out.queue.first)
             continue;
-        one = s->out.since + STUCK_US;
+        one = conn_after(s->out.since, h2->conn->limits->ms.stuck);
         if (one <= now)
             http2_reset(s, NGHTTP2_CANCEL);
         else
@@ -507,7 +511,7 @@ static uint64_t look(conn *c)
     uint64_t now = c->loop->now_us, due = UINT64_MAX, one;
 
     if (c->owner.listener && !h2->began && limits->ms.first) {
-        one = c->at.opened + (uint64_t)limits->ms.first * 1000;
+        one = conn_after(c->at.opened, limits->ms.first);
         if (one <= now) {
             conn_finish(c);
             return UINT64_MAX;
@@ -515,7 +519,7 @@ static uint64_t look(conn *c)
         due = one;
     }
     if (limits->ms.idle && !h2->count && h2->began) {
-        one = h2->idle_since + (uint64_t)limits->ms.idle * 1000;
+        one = conn_after(h2->idle_since, limits->ms.idle);
         if (one <= now) {
             nghttp2_session_terminate_session(h2->session, NGHTTP2_NO_ERROR);
             conn_dirty(c);

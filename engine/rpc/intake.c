@@ -62,10 +62,9 @@ static int inside(const stream *s)
 
 static void on_time(stream *s)
 {
-    const conn *c = s->h2->conn;
+    conn *c = s->h2->conn;
     s->in.since = c->loop->now_us;
-    if (c->limits->ms.first)
-        conn_due(s->h2->conn, s->in.since + (uint64_t)c->limits->ms.first * 1000);
+    conn_due(c, conn_after(s->in.since, c->limits->ms.first));
 }
 
 static void open_wide(stream *s)
@@ -286,13 +285,12 @@ void intake_leave(stream *s)
 
 uint64_t intake_look(stream *s, uint64_t now)
 {
-    int first = s->h2->conn->limits->ms.first;
     uint64_t due;
 
-    if (!first || !s->in.since || s->in.waiting || s->in.paused || s->in.deaf ||
+    if (!s->in.since || s->in.waiting || s->in.paused || s->in.deaf ||
         !s->h2->conn->owner.listener)
         return UINT64_MAX;
-    due = s->in.since + (uint64_t)first * 1000;
+    due = conn_after(s->in.since, s->h2->conn->limits->ms.first);
     if (due > now)
         return due;
     bad(s, FRAME_MORE);

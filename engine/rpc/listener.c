@@ -224,6 +224,7 @@ sessile_status rpc_listen(rpc_listener **out, rpc_loop *const *loops, size_t n,
     l->service = service;
     l->ud = ud;
     l->tls = tls;
+    tls_retain(tls);
     l->count = n;
     atomic_init(&l->open, n);
     status = listen_everywhere(l, address, err);
@@ -341,5 +342,6 @@ void rpc_listener_close(rpc_listener *l)
         listener_share_leave(&l->shares[i]);
     }
     stop_listening(l);
+    rpc_tls_drop(l->tls);
     mem_free(&a, l, sizeof *l + l->count * sizeof *l->shares);
 }

@@ -236,6 +236,7 @@ void rpc_limits_init(rpc_limits *limits)
     limits->ms.handshake = 5000;
     limits->ms.first = 10000;
     limits->ms.age = 30 * 60 * 1000;
+    limits->ms.stuck = 60 * 1000;
 }
 
 sessile_status rpc_loop_open(rpc_loop **out, const rpc_limits *limits, const allocator *a,

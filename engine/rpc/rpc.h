@@ -67,12 +67,14 @@ typedef struct rpc_limits {
         int first;     /* until the first request, and from its first byte to its last */
         int idle;      /* a connection without a call; 0: for ever */
         int age;       /* a connection is asked to end after about this long; 0: never */
+        int stuck;     /* a peer that takes nothing of what waits for it: its call is
+                          reset, or its connection ended; 0: never */
         int ping;      /* a channel sends a PING this often; 0: never */
     } ms;
 } rpc_limits;
 
 /* 8 MiB and 1 %, 16 KiB, 1 MiB; 256, 10,000; 5 s, 10 s, 0, 30 minutes (10 % more or less,
- * so that not all end at once), 0. */
+ * so that not all end at once), 60 s, 0. */
 void rpc_limits_init(rpc_limits *limits);
 
 /* ---------------------------------------------------------------------- TLS */

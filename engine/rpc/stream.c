@@ -46,7 +46,7 @@ void chunks_move(chunks *list, chunks *from)
     from->first = from->last = NULL;
 }
 
-static void drop_first(chunks *list, const allocator *a)
+void chunks_drop(chunks *list, const allocator *a)
 {
     chunk *one = list->first;
     list->first = one->next;
@@ -69,7 +69,7 @@ size_t chunks_take(chunks *list, void *out, size_t size, const allocator *a)
         one->sent += n;
         taken += n;
         if (one->sent == one->size)
-            drop_first(list, a);
+            chunks_drop(list, a);
     }
     return taken;
 }
@@ -79,7 +79,7 @@ size_t chunks_free(chunks *list, const allocator *a)
     size_t size = 0;
     while (list->first) {
         size += list->first->size - list->first->sent;
-        drop_first(list, a);
+        chunks_drop(list, a);
     }
     return size;
 }

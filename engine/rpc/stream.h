@@ -25,7 +25,9 @@ void chunks_put(chunks *list, chunk *one);
 void chunks_move(chunks *list, chunks *from);
 /* Copies at most size bytes and frees what was copied. */
 size_t chunks_take(chunks *list, void *out, size_t size, const allocator *a);
-/* Bytes that were not sent. */
+/* Frees the first one. */
+void chunks_drop(chunks *list, const allocator *a);
+/* Frees all. Returns the bytes that were not sent. */
 size_t chunks_free(chunks *list, const allocator *a);
 
 struct http2;

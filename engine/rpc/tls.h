@@ -6,9 +6,12 @@
 
 typedef struct tls_link tls_link;
 
-/* TLS over a non-blocking socket, with the certificates as they are now. NULL: no memory.
- */
-tls_link *tls_link_new(rpc_tls *tls, int fd);
+/* For whoever makes links of it later. */
+void tls_retain(rpc_tls *tls);
+
+/* TLS over a non-blocking socket, with the certificates as they are now. host: the name
+ * that a client expects, where its rpc_tls has none. NULL: no memory. */
+tls_link *tls_link_new(rpc_tls *tls, int fd, const char *host);
 void tls_link_free(tls_link *link);
 /* 1: done; 0: it waits for the socket; -1: it failed. */
 int tls_handshake(tls_link *link);
@@ -21,9 +24,10 @@ int tls_wants_write(const tls_link *link);
 void tls_bye(tls_link *link);
 /* 1: both agreed on h2; 0: on http/1.1; -1: on nothing. */
 int tls_speaks_h2(const tls_link *link);
-/* The name of the peer's certificate, which was verified; NULL. As long as the link. */
+/* The name in the peer's certificate, which was verified; NULL: it showed none, or one
+ * without a name. As long as the link. */
 const char *tls_peer_name(const tls_link *link);
-/* Why the handshake failed, in a few words. */
+/* Why the handshake failed, in a few words; "": it did not. */
 const char *tls_failure(const tls_link *link);
 
 #endif

@@ -8,10 +8,16 @@
  *                    are sent, the status ends it
  *   loop    gone     nobody waits any more: what still waits or works for it is told
  *
+ * A call can go on after its method (call_stay()): no worker waits for its client or for
+ * what it follows. What the client does is told to its stream, which asks for a worker
+ * when there is something to do. A call whose requests are a stream begins with the
+ * first.
+ *
  * A deadline that passes in the queue ends the call before anything was begun: rpc says
  * so to the client, and the worker finds the call over.
  */
-#include "service/server.h"
+#include "service/observe.h"
+#include "service/watch.h"
 
 #include <string.h>
 
@@ -25,6 +31,9 @@ enum { WAIT_MS = 30000 };
 static void call_free(call *c)
 {
     allocator a = c->server->alloc;
+    const call_stream *stream = atomic_load(&c->stream);
+    if (stream && stream->free)
+        stream->free(c);
     buf_deinit(&c->request);
     pthread_mutex_destroy(&c->mutex);
     rpc_call_drop(c->rpc);
@@ -43,6 +52,8 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     if (!c)
         return NULL;
     atomic_init(&c->references, 1);
+    atomic_init(&c->stream, NULL);
+    atomic_init(&c->half, 0);
     pthread_mutex_init(&c->mutex, NULL);
     c->server = s;
     c->rpc = rpc;
@@ -50,14 +61,21 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     buf_init(&c->request, &s->alloc);
     rpc_call_keep(rpc);
     rpc_call_set(rpc, c);
+    observe_begun(c);
     return c;
 }
 
-static void refuse(rpc_call *rpc, sessile_status status, const char *why)
+static void end_with(call *c, const sessile_error *err, int flags)
+{
+    observe_ended(c, status_code(err->code, flags), err->rule);
+    status_finish(c->rpc, err, flags);
+}
+
+static void refuse(call *c, sessile_status status, const char *why)
 {
     sessile_error err;
     fail(&err, status, "%s", why);
-    status_finish(rpc, &err, STATUS_AGAIN);
+    end_with(c, &err, STATUS_AGAIN);
 }
 
 static void begun(void *ud, rpc_call *rpc)
@@ -75,43 +93,83 @@ static void begun(void *ud, rpc_call *rpc)
     if (!m)
         rpc_finish(rpc, RPC_UNIMPLEMENTED, "there is no such method", NULL, 0);
     else if (!call_open(s, rpc, m))
-        refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
+        rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
+}
+
+static void run_job(job *j)
+{
+    call *c = (call *)j;
+    call_run(c);
+    call_release(c);
+}
+
+/* Gives a call to a worker. Its request is there. */
+static void start(call *c)
+{
+    sessile_error err;
+    if (c->method->flags & METHOD_DUPLEX)
+        c->job.lane = decode_lane_inside(c->request.data, c->request.size);
+    else if (!(c->method->flags & METHOD_ALL))
+        c->job.lane = decode_lane(c->request.data, c->request.size);
+    c->job.run = run_job;
+    atomic_fetch_add(&c->references, 1);
+    if (pool_submit(c->server->pool, &c->job, &err)) {
+        end_with(c, &err, STATUS_AGAIN);
+        call_release(c);
+    }
 }
 
 static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
 {
     call *c = rpc_call_own(rpc);
     (void)ud;
-    if (!c)
+    if (!c || rpc_call_over(rpc))
         return;
-    if (c->replies++ > 0) {
-        refuse(rpc, SESSILE_INVALID, "the method takes one request");
+    const int duplex = (c->method->flags & METHOD_DUPLEX) != 0;
+    if (c->messages++ > 0) {
+        const call_stream *stream = atomic_load(&c->stream);
+        if (stream && stream->message)
+            stream->message(c, data, size);
+        else
+            refuse(c, SESSILE_INVALID,
+                   duplex ? "an answer came before it was asked for"
+                          : "the method takes one request");
         return;
     }
     buf_put(&c->request, data, size);
     if (c->request.failed)
-        refuse(rpc, SESSILE_NOMEM, "the server is out of memory");
+        refuse(c, SESSILE_NOMEM, "the server is out of memory");
+    else if (duplex)
+        start(c);
 }
 
 static void ended(void *ud, rpc_call *rpc)
 {
     call *c = rpc_call_own(rpc);
-    service *s = ud;
-    sessile_error err;
+    (void)ud;
     if (!c || rpc_call_over(rpc))
         return;
-    if (c->replies == 0) {
-        refuse(rpc, SESSILE_INVALID, "the call has no request");
+    if (c->messages == 0) {
+        refuse(c, SESSILE_INVALID, "the call has no request");
         return;
     }
-    c->replies = 0;
-    if (!(c->method->flags & METHOD_ALL))
-        c->lane = decode_lane(c->request.data, c->request.size);
-    atomic_fetch_add(&c->references, 1);
-    if (pool_submit(s->pool, c, &err)) {
-        status_finish(rpc, &err, STATUS_AGAIN);
-        call_release(c);
+    const call_stream *stream = atomic_load(&c->stream);
+    if (!(c->method->flags & METHOD_DUPLEX)) {
+        start(c);
+        return;
     }
+    atomic_store(&c->half, 1);
+    if (stream && stream->ended)
+        stream->ended(c);
+}
+
+static void drained(void *ud, rpc_call *rpc)
+{
+    call *c = rpc_call_own(rpc);
+    const call_stream *stream = c ? atomic_load(&c->stream) : NULL;
+    (void)ud;
+    if (stream && stream->drained)
+        stream->drained(c);
 }
 
 static void gone(void *ud, rpc_call *rpc, rpc_gone why)
@@ -120,7 +178,13 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     (void)ud;
     if (!c)
         return;
-    if (why != RPC_GONE_FINISHED) {
+    observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED,
+                  "");
+    const call_stream *stream = atomic_load(&c->stream);
+    if (stream) {
+        if (stream->gone)
+            stream->gone(c);
+    } else if (why != RPC_GONE_FINISHED) {
         pthread_mutex_lock(&c->mutex);
         sessile_interrupt(c->session);
         pthread_mutex_unlock(&c->mutex);
@@ -129,7 +193,7 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     call_release(c);
 }
 
-const rpc_service call_service = {begun, message, ended, NULL, gone};
+const rpc_service call_service = {begun, message, ended, drained, gone};
 
 /* ---------------------------------------------------------------------- the worker */
 
@@ -158,8 +222,7 @@ sessile_status call_names(call *c, const Sessile__V1__Session *names,
     return SESSILE_OK;
 }
 
-/* How long it may wait: until its deadline. */
-static int time_left(const call *c)
+int call_time_left(const call *c)
 {
     uint64_t deadline = rpc_call_deadline(c->rpc);
     uint64_t now = os_current->clock_us(os_current->ud);
@@ -171,6 +234,17 @@ static int time_left(const call *c)
                                                      : (int)((deadline - now) / 1000);
 }
 
+sessile_status call_may_see(call *c, const sessile_session_options *names,
+                            sessile_error *err)
+{
+    if (names->id.size == 0)
+        return fail(err, SESSILE_INVALID, "which session? its id is empty");
+    if (c->server->settings.guarded && !sessile_can(c->view, SESSILE_MAY_VIEW_SESSION,
+                                                    names->agent, names->user, names->id))
+        return fail(err, SESSILE_DENIED, "the session is not yours to see");
+    return SESSILE_OK;
+}
+
 sessile_status call_session(call *c, const Sessile__V1__Session *names,
                             sessile_session **out, sessile_error *err)
 {
@@ -179,21 +253,17 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     int fresh = 0;
     sessile_status status = call_names(c, names, &options, err);
     *out = NULL;
-    if (!status && options.id.size == 0)
-        status = fail(err, SESSILE_INVALID, "which session? its id is empty");
-    /* Before the store is looked at: who may not see it is not told whether it is there.
-     */
-    if (!status && c->server->settings.guarded &&
-        !sessile_can(c->view, SESSILE_MAY_VIEW_SESSION, options.agent, options.user,
-                     options.id))
-        status = fail(err, SESSILE_DENIED, "the session is not yours to see");
+    if (!status)
+        status = call_may_see(c, &options, err);
     if (!status)
         status = keep_take(c->server->keep, &options, &c->kept, &fresh, err);
     if (status)
         return status;
     c->warm = !fresh;
+    if (fresh)
+        metrics_add(observe_metrics(c->server->observe), METRIC_SESSIONS_OPENED, 0, 0, 1);
     sessile_session *shared = kept_session(c->kept);
-    (void)sessile_session_set_timeout(shared, time_left(c), NULL);
+    (void)sessile_session_set_timeout(shared, call_time_left(c), NULL);
     status = sessile_session_as(&session, shared, c->view, err);
     if (status)
         return status;
@@ -228,6 +298,8 @@ static void give_session(call *c, sessile_status status)
     c->session = NULL;
     pthread_mutex_unlock(&c->mutex);
     (void)sessile_session_close(session, NULL);
+    if (c->kept && c->server->watch)
+        watch_poke(c->server->watch, kept_session(c->kept));
     if (c->kept)
         keep_give(c->server->keep, c->kept, can_stay(status));
     c->kept = NULL;
@@ -237,6 +309,8 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
                                  sessile_error *err)
 {
     sessile_status status = c->method->run(c, request, err);
+    if (atomic_load(&c->stream))
+        return SESSILE_OK;
     int stale = status == SESSILE_NOTFOUND && c->warm && c->replies == 0;
     if (!status && c->no_memory)
         status = fail_nomem(err);
@@ -251,6 +325,19 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
     return status;
 }
 
+static void finish(call *c, sessile_status status, const sessile_error *err)
+{
+    if (status) {
+        end_with(c, err, c->flags);
+    } else {
+        observe_ended(c, RPC_OK, "");
+        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+    }
+    if (c->view != c->server->store)
+        sessile_store_close(c->view);
+    arena_free(&c->arena);
+}
+
 void call_run(call *c)
 {
     service *s = c->server;
@@ -258,6 +345,7 @@ void call_run(call *c)
     sessile_error err;
     sessile_status status;
 
+    observe_taken(c);
     if (rpc_call_over(c->rpc))
         return;
     error_clear(&err);
@@ -273,15 +361,40 @@ void call_run(call *c)
     }
     if (!status)
         status = run_method(c, request, &err);
+    if (atomic_load(&c->stream))
+        return;
     if (!status && c->replies == 0 && !(c->method->flags & METHOD_STREAMS))
         status = fail(&err, SESSILE_NOMEM, "the method made no reply");
-    if (status)
-        status_finish(c->rpc, &err, c->flags);
-    else if (!c->later)
-        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
-    if (c->view != s->store)
-        sessile_store_close(c->view);
-    arena_free(&c->arena);
+    finish(c, status, &err);
+}
+
+/* ---------------------------------------------------------------------- streams */
+
+void call_stay(call *c, const call_stream *stream, void *own)
+{
+    atomic_fetch_add(&c->references, 1);
+    c->own = own;
+    atomic_store(&c->stream, stream);
+}
+
+void call_leave(call *c, sessile_status status, const sessile_error *err)
+{
+    give_session(c, status);
+    finish(c, status, err);
+    call_release(c);
+}
+
+sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    unsigned char *bytes = mem_alloc(&c->server->alloc, size ? size : 1);
+    if (!bytes)
+        return fail_nomem(err);
+    protobuf_c_message_pack(message, bytes);
+    int sent = rpc_send(c->rpc, bytes, size);
+    mem_free(&c->server->alloc, bytes, size ? size : 1);
+    return sent == 0 ? SESSILE_OK
+                     : fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
 }
 
 /* ---------------------------------------------------------------------- replies */
@@ -290,15 +403,7 @@ sessile_status call_reply(call *c, const ProtobufCMessage *message, sessile_erro
 {
     if (c->no_memory)
         return fail_nomem(err);
-    size_t size = protobuf_c_message_get_packed_size(message);
-    unsigned char *bytes = mem_alloc(&c->server->alloc, size ? size : 1);
-    if (!bytes)
-        return fail_nomem(err);
-    protobuf_c_message_pack(message, bytes);
-    int sent = rpc_send(c->rpc, bytes, size);
-    mem_free(&c->server->alloc, bytes, size ? size : 1);
-    if (sent != 0)
-        return fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
-    c->replies++;
-    return SESSILE_OK;
+    sessile_status status = call_send(c, message, err);
+    c->replies += !status;
+    return status;
 }

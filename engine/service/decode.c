@@ -161,6 +161,17 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
                        type->short_name);
 }
 
+uint64_t decode_lane_inside(const void *data, size_t size)
+{
+    static const unsigned char none;
+    const unsigned char *bytes = size ? data : &none;
+    reader r = {bytes, bytes + size};
+    field f;
+    if (!read_field(&r, &f) || f.type != WIRE_SIZED)
+        return 0;
+    return decode_lane(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+}
+
 uint64_t decode_lane(const void *data, size_t size)
 {
     static const unsigned char none;

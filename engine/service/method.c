@@ -4,17 +4,19 @@
 #include <string.h>
 
 static const method *const tables[] = {
-    methods_sessions,     methods_messages,     methods_runs,         methods_facts,
-    methods_checkpoints,  methods_tree,         methods_history,      NULL,
+    methods_sessions,     methods_messages,     methods_runs,
+    methods_facts,        methods_checkpoints,  methods_tree,
+    methods_history,      methods_watch,        NULL,
     methods_records_logs, methods_records_held, methods_records_lists};
 
-enum { TABLES = sizeof tables / sizeof *tables };
+enum { TABLES = sizeof tables / sizeof *tables, RECORD_TABLES = 9 };
 
 /* The names of services, and their first tables. */
 static const struct {
     const char *path;
     size_t first;
-} services[] = {{"/sessile.v1.SessionService/", 0}, {"/sessile.v1.RecordService/", 8}};
+} services[] = {{"/sessile.v1.SessionService/", 0},
+                {"/sessile.v1.RecordService/", RECORD_TABLES}};
 
 const method *method_at(size_t i)
 {
@@ -24,6 +26,15 @@ const method *method_at(size_t i)
             if (i-- == 0)
                 return m;
     }
+    return NULL;
+}
+
+const method *method_any(size_t i)
+{
+    for (size_t t = 0; t < TABLES; t++)
+        for (const method *m = tables[t]; m && m->name; m++)
+            if (i-- == 0)
+                return m;
     return NULL;
 }
 
@@ -46,4 +57,12 @@ const method *method_find(const char *path)
             return find_in(services[i].first, path + size);
     }
     return NULL;
+}
+
+size_t method_number(const method *m)
+{
+    size_t i = 0;
+    while (method_any(i) && method_any(i) != m)
+        i++;
+    return i;
 }

@@ -2,9 +2,9 @@
  * module.c: the Lua module sessile.service, which only the program sessile-server has.
  *
  * service.run(store, settings, ready) serves an open store until SIGTERM or SIGINT, and
- * returns true, or nil, a message and a code. ready(address) is called once it listens;
- * if it returns false, nothing is served. The program's configuration, the store, its
- * guard and its policies are Lua's to open, as for every other command.
+ * returns true, or nil, a message and a code. ready(address, metrics) is called once it
+ * listens; if it returns false, nothing is served. The program's configuration, the
+ * store, its guard and its policies are Lua's to open, as for every other command.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -95,6 +95,7 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.listen.cert = text_field(L, "cert");
     s.listen.key = text_field(L, "key");
     s.listen.ca = text_field(L, "client_ca");
+    s.listen.metrics = text_field(L, "metrics");
     s.listen.certificate_role = text_field(L, "certificate_role");
     s.listen.plain = flag_field(L, "plain");
     s.size.workers = number_field(L, "workers");
@@ -126,7 +127,8 @@ static int run(lua_State *L)
     sessile_status status = SESSILE_OK;
     lua_pushvalue(L, 3);
     lua_pushstring(L, service_address(s));
-    int raised = lua_pcall(L, 1, 1, 0) != LUA_OK;
+    lua_pushstring(L, service_metrics_address(s));
+    int raised = lua_pcall(L, 2, 1, 0) != LUA_OK;
     if (!raised && lua_toboolean(L, -1))
         status = service_run(s, &err);
     handle_signals(SIG_DFL);

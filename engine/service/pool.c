@@ -1,11 +1,14 @@
 /*
- * pool.c: workers, and the calls that wait for one.
+ * pool.c: workers, and the jobs that wait for one.
  *
- * Calls of one lane (a session) run one after the other, in the order in which they came:
- * two workers in one session would wait for each other. A lane that has calls is in the
- * ready list once; a worker takes its first call, and puts the lane back behind the
- * others when there are more. So a session with many calls holds one worker, and no other
+ * Jobs of one lane (a session) run one after the other, in the order in which they came:
+ * two workers in one session would wait for each other. A lane that has jobs is in the
+ * ready list once; a worker takes its first job, and puts the lane back behind the others
+ * when there are more. So a session with many calls holds one worker, and no other
  * session waits for more than one of its calls.
+ *
+ * A new call is refused when too many wait. What was begun goes on by pool_put(), which
+ * cannot fail: without memory for a lane it takes one that is always there.
  */
 #include "service/server.h"
 
@@ -17,7 +20,7 @@ typedef struct lane {
     struct lane *same;  /* in the table */
     struct lane *ready; /* in the list */
     uint64_t key;       /* 0: of one call without a session; not in the table */
-    call *first, *last;
+    job *first, *last;
     size_t count; /* with the one that runs */
 } lane;
 
@@ -28,7 +31,9 @@ struct pool {
     pthread_cond_t work;
     lane *table[LANES];
     lane *first, *last; /* ready */
-    size_t calls;       /* that wait or run */
+    size_t jobs;        /* that wait or run */
+    size_t refusable;   /* of them, those of pool_submit() */
+    lane spare;         /* for jobs whose lane there is no memory for */
     int ending;
     int wanted, threads; /* threads: that were started */
     pthread_t *ids;
@@ -77,48 +82,61 @@ static void put_ready(pool *p, lane *l)
 /* The lane of a call, made if there is none; NULL: no memory. */
 static lane *lane_of(pool *p, uint64_t key)
 {
-    lane **at = key ? find_lane(p, key) : NULL;
-    if (at && *at)
-        return *at;
-    lane *l = mem_zalloc(&p->alloc, sizeof *l);
-    if (l && key) {
-        l->key = key;
-        *at = l;
-    }
-    return l;
+    lane *none = NULL, **at = key ? find_lane(p, key) : &none;
+    if (!*at && (*at = mem_zalloc(&p->alloc, sizeof **at)))
+        (*at)->key = key;
+    return *at;
 }
 
 static void drop_lane(pool *p, lane *l)
 {
+    if (l == &p->spare)
+        return;
     if (l->key)
         *find_lane(p, l->key) = l->same;
     mem_free(&p->alloc, l, sizeof *l);
 }
 
-sessile_status pool_submit(pool *p, call *c, sessile_error *err)
+static void add(pool *p, lane *l, job *j)
+{
+    j->next = NULL;
+    if (l->last)
+        l->last->next = j;
+    else
+        l->first = j;
+    l->last = j;
+    p->jobs++;
+    if (l->count++ == 0)
+        put_ready(p, l);
+}
+
+void pool_put(pool *p, job *j)
+{
+    pthread_mutex_lock(&p->mutex);
+    lane *l = lane_of(p, j->lane);
+    j->refusable = 0;
+    add(p, l ? l : &p->spare, j);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+sessile_status pool_submit(pool *p, job *j, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     pthread_mutex_lock(&p->mutex);
     lane *l = NULL;
-    if (p->ending || p->calls >= p->most)
+    if (p->ending || p->refusable >= p->most)
         status = fail(err, SESSILE_BUSY, "%s",
                       p->ending ? "the server is ending: ask another one"
                                 : "too many calls wait: ask again");
-    else if (!(l = lane_of(p, c->lane)))
+    else if (!(l = lane_of(p, j->lane)))
         status = fail_nomem(err);
     else if (l->count >= LANE_MOST)
         status =
             fail(err, SESSILE_BUSY, "too many calls wait for this session: ask again");
     if (!status) {
-        c->next = NULL;
-        if (l->last)
-            l->last->next = c;
-        else
-            l->first = c;
-        l->last = c;
-        p->calls++;
-        if (l->count++ == 0)
-            put_ready(p, l);
+        j->refusable = 1;
+        p->refusable++;
+        add(p, l, j);
     }
     pthread_mutex_unlock(&p->mutex);
     return status;
@@ -137,15 +155,16 @@ static void *work(void *arg)
         p->first = l->ready;
         if (!p->first)
             p->last = NULL;
-        call *c = l->first;
-        l->first = c->next;
+        job *j = l->first;
+        const unsigned refusable = j->refusable;
+        l->first = j->next;
         if (!l->first)
             l->last = NULL;
         pthread_mutex_unlock(&p->mutex);
-        call_run(c);
-        call_release(c);
+        j->run(j); /* it may be gone afterwards */
         pthread_mutex_lock(&p->mutex);
-        p->calls--;
+        p->jobs--;
+        p->refusable -= refusable;
         if (--l->count > 0)
             put_ready(p, l);
         else
@@ -166,12 +185,12 @@ sessile_status pool_start(pool *p, sessile_error *err)
     return SESSILE_OK;
 }
 
-size_t pool_calls(pool *p)
+size_t pool_jobs(pool *p)
 {
     pthread_mutex_lock(&p->mutex);
-    size_t calls = p->calls;
+    size_t jobs = p->jobs;
     pthread_mutex_unlock(&p->mutex);
-    return calls;
+    return jobs;
 }
 
 void pool_close(pool *p)

@@ -21,20 +21,24 @@ typedef struct record_watch {
     uint64_t bytes;
 } record_watch;
 
+static const call_stream stream = {NULL, NULL, NULL, NULL, NULL};
+
+static void drop_watch(records *r, record_watch *w, int again, sessile_status status,
+                       const sessile_error *err)
+{
+    records_give(r, w->log, again);
+    call_leave(w->c, status, err);
+    mem_free(&r->alloc, w, sizeof *w);
+}
+
 static void end_watch(records *r, record_watch *w, int there, uint64_t bytes)
 {
     Sessile__V1__RecordLook reply = SESSILE__V1__RECORD_LOOK__INIT;
     sessile_error err;
     reply.there = there;
     reply.bytes = bytes;
-    sessile_status status = call_reply(w->c, &reply.base, &err);
-    if (status)
-        status_finish(w->c->rpc, &err, STATUS_AGAIN);
-    else
-        rpc_finish(w->c->rpc, RPC_OK, NULL, NULL, 0);
-    records_give(r, w->log, there);
-    call_release(w->c);
-    mem_free(&r->alloc, w, sizeof *w);
+    sessile_status status = call_send(w->c, &reply.base, &err);
+    drop_watch(r, w, there, status, &err);
 }
 
 /* 1: the watch came to its end. */
@@ -47,9 +51,13 @@ static int look_at(records *r, record_watch *w)
     sessile_error err;
     int there = 1;
     if (rpc_call_over(w->c->rpc)) {
-        records_give(r, w->log, 1);
-        call_release(w->c);
-        mem_free(&r->alloc, w, sizeof *w);
+        fail(&err, SESSILE_CANCELLED, "nobody waits for the reply");
+        drop_watch(r, w, 1, SESSILE_CANCELLED, &err);
+        return 1;
+    }
+    if (atomic_load(&w->c->server->stops)) {
+        fail(&err, SESSILE_CLOSED, "the server is ending: ask another one");
+        drop_watch(r, w, 1, SESSILE_CLOSED, &err);
         return 1;
     }
     sessile_status status = t->size(w->log->log, &bytes, &mtime_ms, &err);
@@ -150,10 +158,7 @@ sessile_status records_watch(call *c, const void *request, sessile_error *err)
         return fail_nomem(err);
     }
     *w = (record_watch){NULL, c, log, q->bytes};
-    atomic_fetch_add(&c->references, 1);
-    c->later = 1;
-    if (look_at(r, w))
-        return SESSILE_OK;
+    call_stay(c, &stream, NULL);
     pthread_mutex_lock(&r->mutex);
     w->next = r->watches;
     r->watches = w;
@@ -172,9 +177,9 @@ void records_watch_close(records *r)
         pthread_join(r->watcher, NULL);
     while (r->watches) {
         record_watch *w = r->watches;
+        sessile_error err;
         r->watches = w->next;
-        records_give(r, w->log, 0);
-        call_release(w->c);
-        mem_free(&r->alloc, w, sizeof *w);
+        fail(&err, SESSILE_CLOSED, "the server is ending: ask another one");
+        drop_watch(r, w, 0, SESSILE_CLOSED, &err);
     }
 }

@@ -21,12 +21,16 @@
 #include "service/arena.h"
 #include "service/service.h"
 #include "service/sessile.pb-c.h"
+#include "service/trace.h"
 
 typedef struct pool pool;
 typedef struct keep keep;
 typedef struct kept kept;
 typedef struct call call;
 typedef struct records records;
+typedef struct observe observe;
+typedef struct watch watch;
+typedef struct runs runs;
 
 struct service {
     allocator alloc;
@@ -45,6 +49,9 @@ struct service {
     pool *pool;
     keep *keep;
     records *records; /* NULL: it does not serve them */
+    observe *observe;
+    watch *watch;
+    runs *runs;
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -57,7 +64,8 @@ enum {
     METHOD_STREAMS = 2, /* its reply is a stream */
     METHOD_ALL = 4,     /* its field 1 narrows it, and names no session; or calls of one
                            session need not wait for each other */
-    METHOD_RECORDS = 8  /* it is of RecordService */
+    METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
+    METHOD_RECORDS = 16 /* it is of RecordService */
 };
 
 /* A method of sessile.proto. */
@@ -72,36 +80,81 @@ typedef struct method {
 const method *method_find(const char *path);
 /* Those of SessionService by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
+/* Those of all services. */
+const method *method_any(size_t i);
+size_t method_number(const method *m);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
-    methods_records_logs[], methods_records_held[], methods_records_lists[];
+    methods_watch[], methods_records_logs[], methods_records_held[],
+    methods_records_lists[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
         name, run, flags, &sessile__v1__##input##__descriptor \
     }
 
+/* ---------------------------------------------------------------------- workers */
+
+/* What a worker does. It stands first in what it is about. */
+typedef struct job {
+    struct job *next;
+    uint64_t lane; /* jobs of one lane run one after the other; 0: of none */
+    unsigned refusable;
+    void (*run)(struct job *j);
+} job;
+
+/* Runs jobs on threads of its own. waiting: the most that pool_submit() lets wait. */
+sessile_status pool_open(pool **out, int workers, size_t waiting, const allocator *a,
+                         sessile_error *err);
+/* Starts its threads. */
+sessile_status pool_start(pool *p, sessile_error *err);
+/* Takes a job that begins something. BUSY: too many wait: nothing was begun. NOMEM. */
+sessile_status pool_submit(pool *p, job *j, sessile_error *err);
+/* Takes a job that goes on with something: it is not refused. */
+void pool_put(pool *p, job *j);
+/* Jobs that wait or run. */
+size_t pool_jobs(pool *p);
+/* Waits until every job was run, and frees it. */
+void pool_close(pool *p);
+
 /* ---------------------------------------------------------------------- calls */
 
+/* What a call that goes on after its method returned is told, on the loop: it must not
+ * block. NULL: it need not know. */
+typedef struct call_stream {
+    void (*message)(call *c, const void *data, size_t size); /* after the first one */
+    void (*ended)(call *c); /* the client sends no more messages */
+    void (*drained)(call *c);
+    void (*gone)(call *c); /* nobody waits any more */
+    void (*free)(call *c); /* of the call's `own`; the last, on any thread */
+} call_stream;
+
 struct call {
+    job job;
     atomic_uint references;
     service *server;
     rpc_call *rpc;
     const method *method;
-    int json;    /* the request is JSON, and so is the reply */
-    buf request; /* its bytes */
-    call *next;  /* in the queue of its session */
-    uint64_t lane;
+    int json;                          /* the request is JSON, and so is the reply */
+    buf request;                       /* its bytes */
+    size_t messages;                   /* that came */
+    atomic_int half;                   /* of a stream: the client sends no more */
+    const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
+    void *own;                         /* of its stream */
+    struct {
+        uint64_t begun_us;
+        atomic_int counted;
+        span span;
+    } seen; /* observe.h */
     /* of the worker that runs it */
     arena arena;         /* what the request was read into, and the reply is made in */
     int no_memory;       /* a part of the reply could not be made */
     sessile_store *view; /* of who calls; the store itself without a guard */
     size_t replies;
     int flags; /* STATUS_… */
-    int later; /* 1: who keeps a reference replies, and ends it */
     int warm;  /* the session was open before */
     kept *kept;
     pthread_mutex_t mutex;    /* of the session, which another thread may interrupt */
@@ -114,6 +167,24 @@ extern const rpc_service call_service;
 /* Runs a call on the thread of a worker, and ends it. */
 void call_run(call *c);
 void call_release(call *c);
+
+/*
+ * For a method: the call goes on after it returned OK, with its arena, its view and its
+ * session, until call_leave() ends it. own is the stream's. The method must not touch the
+ * call after it let others do so. It looks at rpc_call_over() afterwards: what happened
+ * before is not told.
+ */
+void call_stay(call *c, const call_stream *stream, void *own);
+/* Ends it, with a status: on a worker, and once. err: when status is not OK. */
+void call_leave(call *c, sessile_status status, const sessile_error *err);
+/* Sends a message, from any thread; it touches nothing of the call. CANCELLED: nobody
+ * waits for it. NOMEM. */
+sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err);
+/* DENIED: who calls may not see a session, and is not told whether it is there. */
+sessile_status call_may_see(call *c, const sessile_session_options *names,
+                            sessile_error *err);
+/* How long it may wait, in ms: until its deadline. */
+int call_time_left(const call *c);
 
 /*
  * For methods. The session of the request, opened for who calls; the handle lives until
@@ -216,6 +287,8 @@ enum {
 };
 /* The status of gRPC for one of the engine's. flags: STATUS_… */
 rpc_code status_code(sessile_status status, int flags);
+/* "not_found": as Connect's protocol names it. Static. */
+const char *status_code_name(rpc_code code);
 /* Ends a call with an error, its sentence and its trailers. */
 void status_finish(rpc_call *rpc, const sessile_error *err, int flags);
 
@@ -229,20 +302,8 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
 /* Finds the session of a request, its field 1, without unpacking it: a number that is the
  * same for the same names. 0: it names none. */
 uint64_t decode_lane(const void *data, size_t size);
-
-/* ---------------------------------------------------------------------- workers */
-
-/* Runs calls, those of one lane one after the other, on threads of its own. */
-sessile_status pool_open(pool **out, int workers, size_t waiting, const allocator *a,
-                         sessile_error *err);
-/* Starts its threads. */
-sessile_status pool_start(pool *p, sessile_error *err);
-/* Takes a reference. BUSY: too many wait: nothing was begun. */
-sessile_status pool_submit(pool *p, call *c, sessile_error *err);
-/* Calls that wait or run. */
-size_t pool_calls(pool *p);
-/* Waits for the running calls, drops the others, and frees it. */
-void pool_close(pool *p);
+/* The same of a request that is one field with a request in it. */
+uint64_t decode_lane_inside(const void *data, size_t size);
 
 /* ---------------------------------------------------------------------- records */
 

@@ -5,7 +5,8 @@
  * told to end, since a signal handler may do no more than set a number. Loops and workers
  * have threads of their own.
  */
-#include "service/server.h"
+#include "service/observe.h"
+#include "service/watch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -150,7 +151,11 @@ sessile_status service_open(service **out, sessile_store *store,
                            (size_t)or_default(settings->size.waiting, WAITING), &s->alloc,
                            err);
     if (!status)
+        status = watch_open(&s->watch, s, err);
+    if (!status)
         status = open_loops(s, settings, err);
+    if (!status)
+        status = observe_open(&s->observe, s, settings->listen.metrics, err);
     if (!status)
         status = open_listener(s, settings, err);
     if (status)
@@ -163,6 +168,11 @@ sessile_status service_open(service **out, sessile_store *store,
 const char *service_address(const service *s)
 {
     return rpc_listener_address(s->listener);
+}
+
+const char *service_metrics_address(const service *s)
+{
+    return observe_address(s->observe);
 }
 
 void service_stop(service *s)
@@ -192,8 +202,9 @@ static void drain(service *s)
     const os_table *os = os_current;
     uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
     rpc_listener_drain(s->listener);
+    watch_drain(s->watch);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
-           (connections(s) > 0 || pool_calls(s->pool) > 0))
+           (connections(s) > 0 || pool_jobs(s->pool) > 0))
         os->sleep_ms(os->ud, LOOK_MS);
 }
 
@@ -223,6 +234,10 @@ sessile_status service_run(service *s, sessile_error *err)
     pthread_t threads[LOOPS_MOST];
     int started = 0, why = 0;
     sessile_status status = pool_start(s->pool, err);
+    if (!status)
+        status = watch_start(s->watch, err);
+    if (!status)
+        status = observe_start(s->observe, err);
     while (!status && started < s->settings.loops) {
         why = pthread_create(&threads[started], NULL, run_loop, s->loops[started]);
         if (why)
@@ -245,8 +260,10 @@ void service_close(service *s)
 {
     if (!s)
         return;
+    watch_stop(s->watch);
     pool_close(s->pool);
     records_close(s->records);
+    observe_stop(s->observe);
     if (s->listener)
         rpc_listener_close(s->listener);
     for (int i = 0; s->loops && i < s->settings.loops; i++)
@@ -254,6 +271,8 @@ void service_close(service *s)
             rpc_loop_close(s->loops[i]);
     if (s->loops)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
+    watch_close(s->watch);
+    observe_close(s->observe);
     keep_close(s->keep);
     if (s->tls)
         rpc_tls_drop(s->tls);

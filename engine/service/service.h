@@ -23,6 +23,8 @@ typedef struct service_settings {
                                    connect, on this machine */
         const char *ca;         /* clients show a certificate of this authority, and
                                    its name is the user */
+        const char *metrics;    /* where GET /metrics is answered, in clear text;
+                                   NULL: nowhere */
         const char *certificate_role; /* the role that such a client has; "editor" */
         int plain; /* 1: also without TLS, for a network that is trusted */
     } listen;
@@ -64,6 +66,8 @@ sessile_status service_open(service **out, sessile_store *store,
                             const service_settings *settings, sessile_error *err);
 /* Where it listens, with the port that was taken for port 0. Borrowed. */
 const char *service_address(const service *s);
+/* Where /metrics is; NULL: nowhere. Borrowed. */
+const char *service_metrics_address(const service *s);
 /* Starts the threads, and returns once service_stop() was called and the last call was
  * finished, or its time was over. IO, NOMEM: a thread could not be started. */
 sessile_status service_run(service *s, sessile_error *err);

@@ -52,6 +52,30 @@ rpc_code status_code(sessile_status status, int flags)
     return RPC_INTERNAL;
 }
 
+const char *status_code_name(rpc_code code)
+{
+    static const char *const names[] = {
+        "ok",
+        "canceled",
+        "unknown",
+        "invalid_argument",
+        "deadline_exceeded",
+        "not_found",
+        "already_exists",
+        "permission_denied",
+        "resource_exhausted",
+        "failed_precondition",
+        "aborted",
+        "out_of_range",
+        "unimplemented",
+        "internal",
+        "unavailable",
+        "data_loss",
+        "unauthenticated",
+    };
+    return (size_t)code < sizeof names / sizeof *names ? names[code] : "unknown";
+}
+
 void status_finish(rpc_call *rpc, const sessile_error *err, int flags)
 {
     char name[32], retry[32];

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "nodes/ledger.h"
+#include "support/ledger.h"
 #include "nodes/node.h"
 #include "support/logs.h"
 #include "support/proxy.h"
@@ -36,7 +36,7 @@ typedef struct wire {
     char *url[NODES];
     node n[NODES];
     ledger *book;
-    unsigned life[NODES], seq[NODES];
+    unsigned writer[NODES], seq[NODES];
     unsigned long acknowledged, refused, unknown;
 } wire;
 
@@ -55,7 +55,7 @@ static int wire_open(void **state)
         print_message("# %s\n", why);
         return 0;
     }
-    w->book = ledger_new(NODES);
+    w->book = ledger_new();
     for (int i = 0; i < NODES; i++) {
         char plain[1000];
         /* unencrypted: the same bytes each time */
@@ -63,7 +63,7 @@ static int wire_open(void **state)
                  postgres_schema(w->d->place));
         w->p[i] = proxy_open(proxy_port_of(plain));
         w->url[i] = proxy_url(w->p[i], plain);
-        w->life[i] = ledger_life(w->book, (size_t)i);
+        w->writer[i] = ledger_writer(w->book);
         node_start(&w->n[i], w->d, w->url[i]);
         node_must(&w->n[i], NODE_OPEN, 0, 0, NULL);
         node_must(&w->n[i], i ? NODE_RESUME : NODE_CREATE, 0, 0, "shared");
@@ -97,7 +97,7 @@ static wire *wired(void **state)
 static void write_ask(wire *w, int i, node_word word)
 {
     char text[64];
-    ledger_text(text, (size_t)i, w->life[i], w->seq[i]);
+    ledger_text(text, w->writer[i], w->seq[i]);
     node_ask(&w->n[i], word, 0, 0, text);
 }
 
@@ -117,7 +117,7 @@ static node_reply write_answer(wire *w, int i)
     w->acknowledged += outcome == LEDGER_ACKNOWLEDGED;
     w->refused += outcome == LEDGER_REFUSED;
     w->unknown += outcome == LEDGER_UNKNOWN;
-    ledger_note(w->book, (size_t)i, w->life[i], w->seq[i]++, outcome);
+    ledger_note(w->book, w->writer[i], w->seq[i]++, outcome, SESSILE_NO_ID);
     return r;
 }
 
@@ -348,7 +348,7 @@ static void two_nodes_that_both_try_again(void **state)
         char text[NODES][64];
         int there[NODES] = {0, 0};
         for (int i = 0; i < NODES; i++)
-            ledger_text(text[i], (size_t)i, w->life[i], w->seq[i]);
+            ledger_text(text[i], w->writer[i], w->seq[i]);
         while (!there[A] || !there[B]) {
             int asked[NODES];
             for (int i = 0; i < NODES; i++) {
@@ -384,7 +384,8 @@ static void two_nodes_that_both_try_again(void **state)
             }
         }
         for (int i = 0; i < NODES; i++)
-            ledger_note(w->book, (size_t)i, w->life[i], w->seq[i]++, LEDGER_ACKNOWLEDGED);
+            ledger_note(w->book, w->writer[i], w->seq[i]++, LEDGER_ACKNOWLEDGED,
+                        SESSILE_NO_ID);
         for (int i = 0; i < NODES; i++)
             node_must(&w->n[i], NODE_HEAD, 0, 0, NULL);
     }

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nodes/ledger.h"
+#include "support/ledger.h"
 #include "nodes/pair.h"
 
 static int pair_open(void **state)

@@ -34,7 +34,7 @@
 
 #include "base/text.h"
 #include "nodes/database.h"
-#include "nodes/ledger.h"
+#include "support/ledger.h"
 #include "support/logs.h"
 
 enum { PROCESSES = 4, THREADS = 2, WRITERS = PROCESSES * THREADS };
@@ -45,7 +45,7 @@ static const char SESSION[] = "shared";
 /* Written with one write(2), smaller than PIPE_BUF: whole or not at all. */
 typedef struct report {
     uint16_t writer, outcome; /* outcome 0: broken, and text says why */
-    uint32_t life, seq;
+    uint32_t number, seq;     /* of the writer in the ledger: another one for each life */
     uint32_t conflict, again; /* refused for a conflict; turns taken again */
     char text[300];
 } report;
@@ -53,7 +53,7 @@ typedef struct report {
 typedef struct worker {
     const database *d;
     size_t writer;
-    uint32_t life;
+    uint32_t number;
     uint64_t seed;
     int report_fd;
     sessile_store *store;
@@ -67,7 +67,7 @@ static void tell(const worker *w, unsigned seq, ledger_outcome outcome, int conf
     memset(&r, 0, sizeof r);
     r.writer = (uint16_t)w->writer;
     r.outcome = (uint16_t)outcome;
-    r.life = w->life;
+    r.number = w->number;
     r.seq = seq;
     r.conflict = (uint32_t)conflict;
     r.again = again;
@@ -183,7 +183,7 @@ static void *work(void *arg)
         char content[64];
         sessile_error err = {0};
         sessile_id id;
-        ledger_text(content, w->writer, w->life, seq);
+        ledger_text(content, w->number, seq);
         size_t padding = random_next(&w->seed) % (seq % 16 ? 300 : 9000);
         int n = sprintf(json, "{\"role\":\"user\",\"content\":\"%s", content);
         memset(json + n, 'x', padding);
@@ -260,7 +260,8 @@ static void take_reports(kill_round *r)
                 print_error("seed %llu: writer %u: %s\n", (unsigned long long)r->seed,
                             p->writer, p->text);
             assert_int_not_equal(p->outcome, LEDGER_NONE);
-            ledger_note(r->book, p->writer, p->life, p->seq, (ledger_outcome)p->outcome);
+            ledger_note(r->book, p->number, p->seq, (ledger_outcome)p->outcome,
+                        SESSILE_NO_ID);
             r->conflicts += p->outcome == LEDGER_REFUSED && p->conflict;
             r->busy += p->outcome == LEDGER_REFUSED && !p->conflict;
             r->again += p->again;
@@ -275,7 +276,7 @@ static void start(kill_round *r, size_t slot)
     uint32_t lives[THREADS];
     uint64_t seed = random_next(&r->seed);
     for (size_t t = 0; t < THREADS; t++)
-        lives[t] = ledger_life(r->book, slot * THREADS + t);
+        lives[t] = ledger_writer(r->book);
     r->stopped[slot] = 0;
     r->pids[slot] = fork();
     assert_true(r->pids[slot] >= 0);
@@ -397,7 +398,7 @@ static int set_up(void **state)
         print_message("# %s\n", why);
         return 0;
     }
-    r->book = ledger_new(WRITERS);
+    r->book = ledger_new();
     r->seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
     sessile_session_options_init(&o);
     o.id = sessile_text(SESSION);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "nodes/database.h"
-#include "nodes/ledger.h"
+#include "support/ledger.h"
 
 enum { MESSAGES = 6 };
 

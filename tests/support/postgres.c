@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/network.h"
 #include "support/postgres.h"
 
 static const char *script(void)
@@ -41,13 +42,15 @@ static void server_free(postgres_server *s)
     free(s);
 }
 
-/* Asks the script for the server that `state` names; of: whose standby it shall be. */
+/* Asks the script for the server that `state` names; of: whose standby it shall be; host:
+ * an address and a command that puts another one there, or "". */
 static postgres_server *ask(const char *state, long owner, const postgres_server *of,
-                            const char **why)
+                            const char *host, const char **why)
 {
-    char command[3300], line[2048], *absent = NULL;
+    char command[3700], line[2048], *absent = NULL;
     postgres_server *s = calloc(1, sizeof *s);
-    snprintf(command, sizeof command, "'%s' %s '%s' %ld '%s'", script(),
+    snprintf(command, sizeof command,
+             "SESSILE_TEST_POSTGRES_HOST='%s' '%s' %s '%s' %ld '%s'", host, script(),
              of ? "replica" : "start", state, owner, of ? of->state : "");
     FILE *from = popen(command, "r");
     while (from && fgets(line, sizeof line, from)) {
@@ -84,7 +87,7 @@ static void find_shared(void)
 {
     const char *run = getenv("SESSILE_TEST_RUN"), *owner = getenv("SESSILE_TEST_RUN_PID");
     if (run && owner) {
-        shared = ask(run, atol(owner), NULL, &shared_why);
+        shared = ask(run, atol(owner), NULL, "", &shared_why);
         return;
     }
     shared = by_hand = postgres_own(&shared_why);
@@ -98,7 +101,8 @@ const postgres_server *postgres_shared(const char **why)
     return shared;
 }
 
-static postgres_server *another(const postgres_server *of, const char **why)
+static postgres_server *another(const postgres_server *of, const char *host,
+                                const char **why)
 {
     const char *tmp = getenv("TMPDIR");
     char state[1024];
@@ -107,17 +111,26 @@ static postgres_server *another(const postgres_server *of, const char **why)
         *why = "no folder for temporary files";
         return NULL;
     }
-    return ask(state, (long)getpid(), of, why);
+    return ask(state, (long)getpid(), of, host, why);
 }
 
 postgres_server *postgres_own(const char **why)
 {
-    return another(NULL, why);
+    return another(NULL, "", why);
 }
 
 postgres_server *postgres_replica(const postgres_server *of, const char **why)
 {
-    return another(of, why);
+    return another(of, "", why);
+}
+
+postgres_server *postgres_in(network *n, int host, const postgres_server *of,
+                             const char **why)
+{
+    char place[300];
+    snprintf(place, sizeof place, "%s %s", network_address(n, host),
+             network_prefix(n, host));
+    return another(of, place, why);
 }
 
 int postgres_do(const postgres_server *server, const char *word)

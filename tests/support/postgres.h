@@ -29,6 +29,12 @@ void postgres_own_free(postgres_server *server);
 /* A standby of `of`, ended and freed like one of the caller's own. From now on `of` waits
  * at each commit until the standby has it. */
 postgres_server *postgres_replica(const postgres_server *of, const char **why);
+/* Either of both in a host of a network (network.h), at port 5432 of its address, which
+ * is in `tcp`; of: NULL, or whose standby it is, over that network. `url` and `admin`,
+ * over the Unix socket, reach it from every host. */
+struct network;
+postgres_server *postgres_in(struct network *n, int host, const postgres_server *of,
+                             const char **why);
 /* "stop", "crash" (as pg_ctl's immediate), "kill" (SIGKILL to all its processes),
  * "again" (starts it after any of these), "promote" (a standby becomes a primary).
  * 0: done. */

@@ -25,11 +25,12 @@ static int call_server(const redis_server *s)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
-    int fd = socket(s->port ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int tcp = s->port && !s->net,
+        fd = socket(tcp ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     memcpy(local.sun_path, s->socket, strnlen(s->socket, sizeof local.sun_path - 1));
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int failed = s->port ? connect(fd, (struct sockaddr *)&in, sizeof in)
-                         : connect(fd, (struct sockaddr *)&local, sizeof local);
+    int failed = tcp ? connect(fd, (struct sockaddr *)&in, sizeof in)
+                     : connect(fd, (struct sockaddr *)&local, sizeof local);
     if (failed) {
         close(fd);
         return -1;
@@ -62,24 +63,24 @@ void redis_kill(redis_server *s)
 
 void redis_again(redis_server *s)
 {
-    char port[16],
-        *const arguments[] = {
-            "redis-server", "--port",     port,
-            "--bind",       "127.0.0.1",  "--unixsocket",
-            s->socket,      "--save",     "",
-            "--appendonly", "no",         "--dir",
-            s->folder,      "--loglevel", "warning",
-            "--logfile",    "log",        s->password[0] ? "--requirepass" : NULL,
-            s->password,    NULL};
+    char port[16];
+    const char *address = s->net ? network_address(s->net, s->host) : "127.0.0.1";
+    const char *secret = s->password[0] ? "--requirepass" : NULL;
+    /* clang-format off */
+    const char *const arguments[] = {
+        "redis-server", "--port", port, "--bind", address, "--protected-mode", "no",
+        "--unixsocket", s->socket, "--save", "", "--appendonly", "no", "--dir", s->folder,
+        "--loglevel", "warning", "--logfile", "log", secret, s->password, NULL};
+    /* clang-format on */
     pid_t parent = getpid();
     snprintf(port, sizeof port, "%d", s->port);
     unlink(s->socket);
-    s->pid = fork();
+    s->pid = s->net ? network_fork(s->net, s->host) : fork();
     if (s->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         unsetenv("LD_PRELOAD"); /* what a sanitizer preloads is not for it */
         if (getppid() == parent)
-            execvp("redis-server", arguments);
+            execvp("redis-server", (char *const *)arguments);
         _exit(127);
     }
     for (int i = 0; i < TRIES; i++) {
@@ -104,7 +105,8 @@ static int free_port(void)
     return ntohs(in.sin_port);
 }
 
-redis_server *redis_needed(const char *password)
+/* Not started yet. */
+static redis_server *redis_new(void)
 {
     const char *tmp = getenv("TMPDIR");
     if (system("command -v redis-server >/dev/null") != 0) {
@@ -117,12 +119,29 @@ redis_server *redis_needed(const char *password)
              tmp && strlen(tmp) < 80 ? tmp : "/tmp");
     assert_non_null(mkdtemp(s->folder));
     snprintf(s->socket, sizeof s->socket, "%s/s", s->folder);
+    return s;
+}
+
+redis_server *redis_needed(const char *password)
+{
+    redis_server *s = redis_new();
     snprintf(s->url, sizeof s->url, "redis://%s", s->socket);
     if (password) {
         s->port = free_port();
         snprintf(s->password, sizeof s->password, "%s", password);
         snprintf(s->url, sizeof s->url, "redis://:%s@127.0.0.1:%d/1", password, s->port);
     }
+    redis_again(s);
+    return s;
+}
+
+redis_server *redis_needed_in(network *n, int host)
+{
+    redis_server *s = redis_new();
+    s->net = n;
+    s->host = host;
+    s->port = 6379;
+    snprintf(s->url, sizeof s->url, "redis://%s:%d", network_address(n, host), s->port);
     redis_again(s);
     return s;
 }

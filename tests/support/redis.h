@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include "support/network.h"
+
 typedef struct redis_server {
     char folder[256];
     char socket[300];
@@ -14,11 +16,15 @@ typedef struct redis_server {
     char password[64]; /* "": it asks for none */
     char url[400];     /* the whole URL */
     pid_t pid;         /* 0: stopped */
+    network *net;      /* of its host, or NULL */
+    int host;
 } redis_server;
 
 /* Skips the test where there is no redis-server. password: NULL, or it asks for that,
  * over TCP. */
 redis_server *redis_needed(const char *password);
+/* In a host, at port 6379 of its address; redis_say() reaches it whatever is cut. */
+redis_server *redis_needed_in(network *n, int host);
 void redis_free(redis_server *s);
 /* Ends it (SIGKILL); starts it again, empty, and waits until it answers. */
 void redis_kill(redis_server *s);

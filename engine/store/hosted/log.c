@@ -218,6 +218,19 @@ static sessile_status hosted_fence(sessile_backend_log *backend_log, sessile_log
     return status;
 }
 
+static void hosted_opened(sessile_backend_log *backend_log, uint64_t *bytes,
+                          uint64_t *cache_bytes)
+{
+    *bytes = 0;
+    *cache_bytes = UINT64_MAX;
+    log_of(backend_log)->h->host.opened(log_of(backend_log)->log, bytes, cache_bytes);
+}
+
+static void hosted_reread(sessile_backend_log *backend_log)
+{
+    log_of(backend_log)->h->host.reread(log_of(backend_log)->log);
+}
+
 static sessile_status hosted_ends(void *self, sessile_backend_log *const *logs, size_t n,
                                   uint64_t *bytes, sessile_error *err)
 {
@@ -399,6 +412,8 @@ void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
     shown->set_timeout = host->set_timeout ? hosted_set_timeout : NULL;
     shown->watch = host->watch ? hosted_watch : NULL;
     shown->fence = host->fence ? hosted_fence : NULL;
+    shown->opened = host->opened ? hosted_opened : NULL;
+    shown->reread = host->reread ? hosted_reread : NULL;
     shown->ends = host->ends ? hosted_ends : NULL;
     shown->clock = host->clock ? hosted_clock : NULL;
 }

@@ -105,17 +105,23 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     sessile_status status = pg_change(&call, steps + skipped, 2 - skipped, log->name,
                                       appended, &a, &r, &took, err);
     pg_records_free(&records);
+    uint64_t era = 0; /* where the answer was lost it is none */
     if (!status && took == PG_AS_ANSWERED) {
         int done = pg_rows(ps, r.of[1 - skipped]) > 0;
+        era = r.era;
         pg_results_free(ps, &r);
         if (!done) {
             call.primary = 1; /* as the one was that answered */
             return elsewhere(&call, log, end, err);
         }
     }
+    keep_stretch written = {data, size, end->bytes, end->count};
+    if (!ps->keep.shared)
+        keep_forget(&ps->keep, log->kept); /* who writes has read what they wanted */
+    else if (!status)
+        keep_put(&ps->keep, log->kept, &written, era);
     pthread_mutex_lock(&log->mutex);
-    pg_prefetch_drop(ps, &log->prefetch); /* who writes has read what they wanted */
-    pg_prefetch_drop(ps, &log->cached);
+    pg_cache_forget(log);
     if (!status) {
         end->count += count;
         end->bytes += size;

@@ -8,10 +8,10 @@
 
 /* A settling that nobody waits for any more need not wait on: nothing hangs on it, and
  * the connections of a server are few. */
-enum { END_MS = 1000 }; /* as long as the least that a call takes */
-static void end_process(pg_store *ps, int32_t pid, int64_t since)
+void pg_end_process(pg_store *ps, int32_t pid, int64_t since)
 {
     pg_call call = pg_call_of(ps, 0);
+    call.blind = 1;
     pg_step s = pg_step_of(PG_END);
     pg_results r;
     pg_arg_int(&s, (uint64_t)pid);
@@ -26,7 +26,7 @@ static sessile_status ask(pg_call *call, const pg_step *steps, int count, int se
     pg_store *ps = call->ps;
     memset(out, 0, sizeof *out);
     if (settling)
-        pg_keep_back(call, END_MS);
+        pg_keep_back(call, PG_END_MS);
     for (int tries = 0;; tries++) {
         pg_conn *c;
         pg_pause(call, tries);
@@ -39,7 +39,7 @@ static sessile_status ask(pg_call *call, const pg_step *steps, int count, int se
         if (ended != PG_ANSWERED) {
             pg_discard(ps, c);
             if (settling)
-                end_process(ps, pid, since);
+                pg_end_process(ps, pid, since);
             if (ended != PG_LOST)
                 return pg_say_late(call, ended, what, err);
             if (tries > 0 && pg_over(ps, call->until_us)) {

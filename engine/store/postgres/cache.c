@@ -8,35 +8,32 @@
 
 #include <string.h>
 
-/* With the size of a cache comes its last piece, when it is no longer than that, and what
- * begins at most so far before it. */
-#define LAST_MOST UINT64_C(262144)
-#define BEFORE    UINT64_C(32768)
+/* What came with the size of a cache stays for so long. */
+#define FRESH_US UINT64_C(2000000)
 
 /* ---------------------------------------------------------------------- of logs */
 
-sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
-                             sessile_error *err)
+void pg_cache_forget(pg_log *log)
 {
-    pg_log *log = pg_log_of(handle);
+    pg_fetched_free(log->ps, &log->cached);
+}
+
+void pg_cache_age(pg_log *log)
+{
+    if (log->cached.data && pg_over(log->ps, log->cached.read_us + FRESH_US))
+        pg_cache_forget(log);
+}
+
+void pg_cache_take(pg_log *log, const PGresult *r, uint64_t *bytes)
+{
     pg_store *ps = log->ps;
-    pg_call call = pg_log_call(log);
-    pg_step s = pg_step_of(PG_CACHE_SIZE);
-    pg_results r;
-    pg_prefetch last = {0};
+    pg_fetched last = {.capacity = PG_CACHE_LAST + PG_CACHE_BEFORE};
     *bytes = 0;
-    pg_arg_int(&s, log->id);
-    pg_arg_int(&s, LAST_MOST);
-    pg_arg_int(&s, BEFORE);
-    sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
-    if (status)
-        return status;
-    last.capacity = LAST_MOST + BEFORE;
-    for (int i = 0, n = pg_rows(ps, r.of[0]); i < n; i++) {
+    for (int i = 0, n = pg_rows(ps, r); i < n; i++) {
         size_t size;
-        const char *data = pg_bytes(ps, r.of[0], i, 2, &size);
-        uint64_t at = (uint64_t)pg_int(ps, r.of[0], i, 0);
-        *bytes = at + (uint64_t)pg_int(ps, r.of[0], i, 1);
+        const char *data = pg_bytes(ps, r, i, 2, &size);
+        uint64_t at = (uint64_t)pg_int(ps, r, i, 0);
+        *bytes = at + (uint64_t)pg_int(ps, r, i, 1);
         if (!last.data)
             last.data = mem_alloc(&ps->alloc, last.capacity);
         if (at != last.from + last.size || size > last.capacity - last.size) {
@@ -60,11 +57,28 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
         }
     }
     last.read_us = ps->os->clock_us(ps->os->ud);
-    pg_results_free(ps, &r);
     pthread_mutex_lock(&log->mutex);
-    pg_prefetch_drop(ps, &log->cached);
+    pg_cache_forget(log);
     log->cached = last;
     pthread_mutex_unlock(&log->mutex);
+}
+
+sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
+                             sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_call call = pg_log_call(log);
+    pg_step s = pg_step_of(PG_CACHE_SIZE);
+    pg_results r;
+    *bytes = 0;
+    pg_arg_int(&s, log->id);
+    pg_arg_int(&s, PG_CACHE_LAST);
+    pg_arg_int(&s, PG_CACHE_BEFORE);
+    sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
+    if (status)
+        return status;
+    pg_cache_take(log, r.of[0], bytes);
+    pg_results_free(call.ps, &r);
     return SESSILE_OK;
 }
 
@@ -72,8 +86,8 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
 static int from_cached(pg_log *log, uint64_t offset, void *out, size_t size)
 {
     pthread_mutex_lock(&log->mutex);
-    pg_prefetch *c = &log->cached;
-    pg_prefetch_age(log->ps, c);
+    const pg_fetched *c = &log->cached;
+    pg_cache_age(log);
     int there = c->data && offset >= c->from && offset - c->from <= c->size &&
                 c->size - (offset - c->from) >= size;
     if (there)
@@ -133,7 +147,7 @@ sessile_status pg_cache_write(sessile_backend_log *handle, uint64_t offset,
     }
     pg_arg_bytes(&s[3], data, size);
     pthread_mutex_lock(&log->mutex);
-    pg_prefetch_drop(ps, &log->cached);
+    pg_cache_forget(log);
     pthread_mutex_unlock(&log->mutex);
     sessile_status status = pg_put(&call, s, 4, log->name, &r, err);
     if (status)

@@ -337,9 +337,9 @@ sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_err
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, log->count);
     pg_arg_int(&s, log->bytes);
-    pg_prefetch_drop(ps, &log->prefetch);
-    pg_prefetch_drop(ps, &log->cached);
+    pg_cache_forget(log);
     pthread_mutex_unlock(&log->mutex);
+    keep_forget(&ps->keep, log->kept);
     sessile_status status =
         pg_change_row(&call, &s, 1, 0, log->name, is_gone, log, &took, &done, err);
     if (status || done)

@@ -1,5 +1,5 @@
 /*
- * log.c: creates, opens and measures logs.
+ * log.c: creates and measures logs.
  *
  * No mutex of a handle is held while the server works, because other threads use the
  * handle meanwhile.
@@ -11,8 +11,8 @@
 
 #include "store/records.h"
 
-/* A log no longer than that comes with its opening. */
-#define PREFETCH (UINT64_C(1) << 20)
+/* Records of a handle that shares them with no other are fetched again after so long. */
+#define FRESH_US UINT64_C(2000000)
 
 pg_log *pg_log_of(sessile_backend_log *log)
 {
@@ -26,12 +26,6 @@ pg_call pg_log_call(pg_log *log)
     call.stop = log->stop;
     pthread_mutex_unlock(&log->mutex);
     return call;
-}
-
-static void free_text(const pg_store *ps, char *text)
-{
-    if (text)
-        mem_free(&ps->alloc, text, strlen(text) + 1);
 }
 
 /* ---------------------------------------------------------------------- create */
@@ -95,42 +89,7 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
     return there ? fail(err, SESSILE_EXISTS, "%s is already there", name) : status;
 }
 
-/* ---------------------------------------------------------------------- open */
-
-void pg_log_tag(pg_log *log, const unsigned char *tag)
-{
-    log->has_tag = tag != NULL;
-    if (tag)
-        memcpy(log->tag, tag, sizeof log->tag);
-}
-
-static sessile_status log_new(pg_store *ps, const char *folder, const char *name,
-                              pg_log **out, sessile_error *err)
-{
-    pg_log *log = mem_zalloc(&ps->alloc, sizeof *log);
-    *out = log;
-    if (!log)
-        return fail_nomem(err);
-    log->ps = ps;
-    log->timeout_ms = ps->timeout_ms;
-    pthread_mutex_init(&log->mutex, NULL);
-    log->folder = mem_dup(&ps->alloc, folder, strlen(folder));
-    log->name = mem_dup(&ps->alloc, name, strlen(name));
-    return log->folder && log->name ? SESSILE_OK : fail_nomem(err);
-}
-
-void pg_close(sessile_backend_log *handle)
-{
-    pg_log *log = pg_log_of(handle);
-    if (log) {
-        pg_prefetch_drop(log->ps, &log->prefetch);
-        pg_prefetch_drop(log->ps, &log->cached);
-        free_text(log->ps, log->folder);
-        free_text(log->ps, log->name);
-        pthread_mutex_destroy(&log->mutex);
-        mem_free(&log->ps->alloc, log, sizeof *log);
-    }
-}
+/* ---------------------------------------------------------------------- a handle */
 
 sessile_status pg_names_find(pg_store *ps, const char **folder, const char **name,
                              pg_names *room, sessile_error *err)
@@ -155,56 +114,6 @@ sessile_status pg_names_find(pg_store *ps, const char **folder, const char **nam
     }
     pg_results_free(ps, &r);
     return status;
-}
-
-sessile_status pg_open(void *self, const char *folder, const char *name,
-                       sessile_backend_log **out, sessile_error *err)
-{
-    pg_store *ps = self;
-    pg_log *log = NULL;
-    pg_names room;
-    pg_results r;
-    *out = NULL;
-    sessile_status status = pg_names_find(ps, &folder, &name, &room, err);
-    if (!status)
-        status = log_new(ps, folder, name, &log, err);
-    if (status) {
-        pg_close((sessile_backend_log *)(void *)log);
-        return status;
-    }
-    /* what it says of itself and what is read first, in one round trip */
-    pg_call call = pg_call_of(ps, ps->timeout_ms);
-    pg_step s[2] = {pg_step_of(PG_OPEN), pg_step_of(PG_OPEN_LINES)};
-    for (int i = 0; i < 2; i++) {
-        pg_arg_text(&s[i], folder);
-        pg_arg_text(&s[i], name);
-    }
-    pg_arg_int(&s[1], PREFETCH);
-    status = pg_ask(&call, s, 2, name, &r, err);
-    if (!status && pg_rows(ps, r.of[0]) != 1) {
-        status = fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
-        pg_results_free(ps, &r);
-    } else if (!status) {
-        log->id = (uint64_t)pg_int(ps, r.of[0], 0, 0);
-        log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
-        log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
-        log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
-        pg_log_tag(log, pg_tag(ps, r.of[0], 0, 3));
-        log->settled = pg_null(ps, r.of[0], 0, 5) ? log->bytes : 0;
-        log->size = (uint64_t)pg_int(ps, r.of[0], 0, 6);
-        if (pg_rows(ps, r.of[1]) > 0 && (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id &&
-            pg_int(ps, r.of[1], 0, 1) == 0) {
-            status = pg_prefetch_take(log, r.of[1], 1, 0, &log->prefetch, err);
-            pg_prefetch_keep(ps, &log->prefetch);
-        }
-        pg_results_free(ps, &r);
-    }
-    if (status) {
-        pg_close((sessile_backend_log *)(void *)log);
-        return status;
-    }
-    *out = (sessile_backend_log *)(void *)log;
-    return SESSILE_OK;
 }
 
 void pg_set_timeout(sessile_backend_log *handle, int timeout_ms)
@@ -268,6 +177,10 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
     sessile_status status = pg_look(&call, log, &seen, err);
     if (status)
         return status;
+    if (!seen.there)
+        keep_forget(&log->ps->keep, log->kept);
+    else if (!log->ps->keep.shared)
+        keep_forget_older(&log->ps->keep, log->kept, FRESH_US);
     pthread_mutex_lock(&log->mutex);
     if (seen.there && seen.size >= log->size) {
         log->size = seen.size;
@@ -278,10 +191,7 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
         if (!seen.replicated)
             log->settled = log->bytes;
     }
-    if (!seen.there)
-        pg_prefetch_drop(log->ps, &log->prefetch);
-    pg_prefetch_age(log->ps, &log->prefetch);
-    pg_prefetch_age(log->ps, &log->cached);
+    pg_cache_age(log);
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
     *bytes = log->size;
     *mtime_ms = log->updated_ns / 1000000;

@@ -9,6 +9,7 @@
  */
 #include "store/postgres/postgres.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { PAUSE_FIRST_MS = 10, PAUSE_MOST_MS = 400 };
@@ -136,7 +137,14 @@ static sessile_status set_up_session(pg_call *call, pg_conn *c, sessile_error *e
         s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start,"
                          " set_config('plan_cache_mode', 'force_generic_plan', false),"
                          " set_config('jit', 'off', false),"
-                         " CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END::bigint"
+                         " CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END::bigint,"
+                         " CASE WHEN pg_is_in_recovery() THEN to_hex(greatest("
+                         "(SELECT timeline_id FROM pg_control_checkpoint()),"
+                         " (SELECT received_tli FROM pg_stat_get_wal_receiver())))"
+                         " ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,"
+                         " pg_postmaster_start_time(),"
+                         " CASE WHEN current_setting('synchronous_standby_names') <> ''"
+                         " THEN 1 ELSE 0 END::bigint"
                          " FROM pg_stat_get_activity(pg_backend_pid()) a");
         ended = pg_send(call, c, &s, 1, &r);
         if (ended == PG_ANSWERED && !r.wrong && pg_rows(ps, r.of[0]) == 1 &&
@@ -144,6 +152,9 @@ static sessile_status set_up_session(pg_call *call, pg_conn *c, sessile_error *e
             c->pid = (int32_t)pg_int(ps, r.of[0], 0, 0);
             c->since = pg_int(ps, r.of[0], 0, 1);
             c->standby = pg_int(ps, r.of[0], 0, 4) != 0;
+            c->timeline = (uint32_t)strtoul(pg_text(ps, r.of[0], 0, 5), NULL, 16);
+            c->started = pg_int(ps, r.of[0], 0, 6);
+            c->replicated = pg_int(ps, r.of[0], 0, 7) != 0;
         }
     } else if (ended == PG_ANSWERED) {
         sessile_status status = pg_say(call, r.wrong, "a new connection", err);
@@ -157,8 +168,8 @@ static sessile_status set_up_session(pg_call *call, pg_conn *c, sessile_error *e
                       ps->url.where);
 }
 
-/* One try. *passing: another one may succeed soon. */
-static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
+/* One try, first at that host. *passing: another one may succeed soon. */
+static sessile_status connect_once(pg_call *call, unsigned first, pg_conn **out,
                                    int *passing, sessile_error *err)
 {
     pg_store *ps = call->ps;
@@ -178,7 +189,7 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
     const char **values;
     char *text;
     size_t text_size;
-    if (pg_url_values(&ps->url, tries, &values, &text, &text_size, &ps->alloc) == 0) {
+    if (pg_url_values(&ps->url, first, &values, &text, &text_size, &ps->alloc) == 0) {
         c->pg = lib->PQconnectStartParams(ps->url.keys, values, 0);
         mem_free(&ps->alloc, (void *)values, ps->url.room);
         mem_free(&ps->alloc, text, text_size);
@@ -203,6 +214,8 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
                           ps->url.where);
         } else {
             status = set_up_session(call, c, err);
+            if (!status)
+                status = pg_meet(ps, c, err);
             *passing = status == SESSILE_IO;
         }
     }
@@ -251,7 +264,10 @@ sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
     pg_store *ps = call->ps;
     for (unsigned tries = 0;; tries++) {
         int passing;
-        sessile_status status = connect_once(call, tries, out, &passing, err);
+        pthread_mutex_lock(&ps->mutex);
+        unsigned host = (unsigned)ps->server.host; /* which answered last */
+        pthread_mutex_unlock(&ps->mutex);
+        sessile_status status = connect_once(call, host + tries, out, &passing, err);
         int each_once = call->first && tries + 1 >= (unsigned)ps->url.hosts;
         if (!status || !passing || each_once || pg_over(ps, call->until_us))
             return status;
@@ -289,7 +305,8 @@ int pg_forked(const pg_store *ps, sessile_error *err)
     return 1;
 }
 
-sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
+/* Lends a connection, whatever its server shows. */
+static sessile_status take(pg_call *call, pg_conn **out, sessile_error *err)
 {
     pg_store *ps = call->ps;
     pg_conn *c = NULL;
@@ -317,20 +334,42 @@ sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
     else
         ps->connections++;
     pthread_mutex_unlock(&ps->mutex);
-    if (c && alive(ps, c) && !(call->primary && c->standby)) {
+    sessile_status status = SESSILE_OK;
+    if (c && alive(ps, c) && !pg_is_old(ps, c) && !(call->primary && c->standby)) {
         *out = c;
-        return SESSILE_OK;
+    } else {
+        pg_finish(ps, c);
+        status = pg_connect(call, out, err);
+        if (status)
+            one_less(ps);
     }
-    pg_finish(ps, c);
-    sessile_status status = pg_connect(call, out, err);
-    if (status)
-        one_less(ps);
     return status;
+}
+
+sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    for (int tries = 0;; tries++) {
+        pg_pause(call, tries);
+        sessile_status status = take(call, out, err);
+        if (status)
+            return status;
+        pg_ended ended = pg_make_safe(call, *out);
+        if (ended == PG_ANSWERED)
+            return SESSILE_OK;
+        int32_t pid = (*out)->pid;
+        int64_t since = (*out)->since;
+        pg_discard(ps, *out);
+        *out = NULL;
+        pg_end_process(ps, pid, since);
+        if (ended != PG_LOST || pg_over(ps, call->until_us))
+            return pg_say_unsafe(call, ended, err);
+    }
 }
 
 void pg_give(pg_store *ps, pg_conn *c)
 {
-    if (ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
+    if (ps->lib.PQstatus(c->pg) != CONNECTION_OK || pg_is_old(ps, c)) {
         pg_discard(ps, c);
         return;
     }

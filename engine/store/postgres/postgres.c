@@ -18,6 +18,7 @@ static void pg_free(void *self)
         return;
     pg_watch_free(ps);
     pg_pool_free(ps);
+    keep_deinit(&ps->keep);
     pg_texts_free(&ps->texts, &ps->alloc);
     pg_url_free(&ps->url, &ps->lib, &ps->alloc);
     pg_lib_close(&ps->lib);
@@ -28,6 +29,9 @@ static void pg_free(void *self)
     allocator a = ps->alloc;
     mem_free(&a, ps, sizeof *ps);
 }
+
+/* What handles keep that do not share it. */
+#define KEEP_UNSHARED ((size_t)32 << 20)
 
 sessile_status pg_clock(void *self, int64_t *now_ms, sessile_error *err)
 {
@@ -53,6 +57,8 @@ static const sessile_backend table = {
     .watch = pg_watch,
     .set_timeout = pg_set_timeout,
     .fence = pg_fence,
+    .opened = pg_opened,
+    .reread = pg_reread,
     .clock = pg_clock,
 };
 
@@ -92,6 +98,8 @@ sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
     }
     pthread_mutex_init(&ps->mutex, NULL);
     pthread_mutex_init(&ps->watch_mutex, NULL);
+    keep_init(&ps->keep, os, a, ps->url.keep > 0 ? ps->url.keep : KEEP_UNSHARED,
+              ps->url.keep > 0);
     os_cond_init(&ps->freed);
     os_cond_init(&ps->watched);
     status = probe_server(ps, err);

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "store/operations.h"
+#include "store/postgres/keep.h"
 #include "store/store.h"
 #include "store/wait.h"
 
@@ -25,6 +26,8 @@
     X(PQfinish)                  \
     X(PQstatus)                  \
     X(PQsocket)                  \
+    X(PQhost)                    \
+    X(PQport)                    \
     X(PQsslInUse)                \
     X(PQgssEncInUse)             \
     X(PQerrorMessage)            \
@@ -72,6 +75,7 @@ typedef struct pg_url {
     size_t room;                 /* of each of the two */
     char schema[PG_SCHEMA_MOST + 1];
     int pool;                     /* connections at most */
+    size_t keep;                  /* bytes of records in memory; 0: as README.md says */
     int64_t statement_ms;         /* 0: for ever */
     int keep_commit;              /* synchronous_commit is what the URL says */
     int clear_password;           /* it may be sent in clear text over a network */
@@ -84,11 +88,13 @@ typedef struct pg_url {
 /* INVALID: names what is wrong, never a value that may be secret. */
 sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                             const os_table *os, const allocator *a, sessile_error *err);
-/* The values to connect with, as often as it was tried before: of several hosts another
- * one comes first each time. Both for mem_free(), of url->room and *size bytes. 0, or -1:
+/* The values to connect with: of several hosts number `first` comes first, counted round
+ * and round. Both for mem_free(), of url->room and *size bytes. 0, or -1:
  * no memory. */
-int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char **text,
+int pg_url_values(const pg_url *url, unsigned first, const char ***values, char **text,
                   size_t *size, const allocator *a);
+/* Which of several hosts that is; 0 when it is none of them. */
+int pg_url_host(const pg_url *url, const char *host, const char *port);
 void pg_url_free(pg_url *url, const pg_lib *lib, const allocator *a);
 /* 1 when text holds none of the secrets. */
 int pg_url_clean(const pg_url *url, const char *text);
@@ -100,6 +106,8 @@ typedef enum pg_statement {
     PG_CREATE,
     PG_OPEN,
     PG_OPEN_LINES,
+    PG_OPEN_TAIL,
+    PG_OPEN_CACHE,
     PG_LOOK,
     PG_LINES,
     PG_FIND,
@@ -195,10 +203,14 @@ int pg_ints_fill(buf *out, const uint64_t *values, size_t count, const allocator
 typedef struct pg_conn {
     struct pg_conn *next;
     PGconn *pg;
-    int32_t pid;   /* of the server's process; 0: unknown */
-    int64_t since; /* when that began, by the server */
-    int standby;   /* it was one when the connection was made: it may lag */
-    int unwaited;  /* a commit was made, and its wait for standbys was ended by others */
+    int32_t pid;       /* of the server's process; 0: unknown */
+    int64_t since;     /* when that began, by the server */
+    int standby;       /* it was one when the connection was made: it may lag */
+    int replicated;    /* its commits wait for standbys */
+    uint32_t timeline; /* 0: unknown */
+    int64_t started;   /* when its server was; 0: unknown */
+    int unwaited; /* a commit was made, and its wait for standbys was ended by others */
+    uint64_t era; /* of keep.h */
     const pg_lib *lib;
     unsigned char prepared[PG_STATEMENTS];
 } pg_conn;
@@ -216,14 +228,21 @@ typedef struct pg_store {
     pg_lib lib;
     pg_url url;
     pg_texts texts;
+    keep keep;
     uint32_t pid; /* of the process that opened it */
     int timeout_ms;
     int unsynced;          /* appends are not waited for until they are on a disk */
     pthread_mutex_t mutex; /* all that follows */
     pthread_cond_t freed;
     pg_conn *idle;
-    int connections; /* made or being made */
-    size_t kept;     /* bytes that handles keep of what they have read already */
+    int connections;       /* made or being made */
+    struct {               /* server.c */
+        uint32_t timeline; /* the newest that was seen */
+        int64_t started;   /* when the last primary that answered was */
+        int64_t settled;   /* the same, of the one whose commits are known to be safe */
+        int host;          /* of several in the URL: that one */
+    } server;
+    uint64_t round_trips; /* statements sent and waited for, a pipeline as one */
     /* watch.c */
     pthread_mutex_t watch_mutex; /* all that follows */
     pthread_cond_t watched;
@@ -240,6 +259,7 @@ typedef struct pg_call {
     lock_stop stop;
     int first;   /* the store is being opened: what is not there is not waited for */
     int absent;  /* set: the tables are not there yet */
+    int blind;   /* nothing of the data is shown: it need not be safe */
     int primary; /* a standby is not asked: what it has not got may be there all the same
                   */
 } pg_call;
@@ -275,9 +295,23 @@ typedef enum pg_ended {
     PG_STOPPED
 } pg_ended;
 
+/* 1: a newer timeline was seen than this connection's. */
+int pg_is_old(pg_store *ps, const pg_conn *c);
+/* Takes a new connection's server into account. IO: it was replaced. */
+sessile_status pg_meet(pg_store *ps, pg_conn *c, sessile_error *err);
+/* Waits until what the server shows is safe. Otherwise the connection is to be discarded,
+ * and its process to be ended. */
+pg_ended pg_make_safe(pg_call *call, pg_conn *c);
+/* BUSY, or CANCELLED: it did not become safe in time. */
+sessile_status pg_say_unsafe(pg_call *call, pg_ended ended, sessile_error *err);
+enum { PG_END_MS = 1000 }; /* that takes as long as the least that a call takes */
+/* Ends a process whose answer nobody waits for any more. */
+void pg_end_process(pg_store *ps, int32_t pid, int64_t since);
+
 enum { PG_STEPS_MOST = 48 };
 typedef struct pg_results {
     int count;
+    uint64_t era;                /* of the server that answered: keep.h */
     PGresult *of[PG_STEPS_MOST]; /* one a step */
     PGresult *wrong; /* the first that failed, borrowed; NULL: all went well */
 } pg_results;
@@ -400,15 +434,14 @@ const char *pg_text(const pg_store *ps, const PGresult *r, int row, int column);
 
 /* ---------------------------------------------------------------------- logs */
 
-/* Bytes of a log that were read before they were asked for. They never change. */
-typedef struct pg_prefetch {
+/* Bytes that were fetched: consecutive records, or the last piece of a cache. */
+typedef struct pg_fetched {
     char *data;
     size_t size, capacity;
-    uint64_t from;        /* the log's offset of data */
+    uint64_t from;        /* the offset of data */
     uint64_t first, next; /* the records that begin there, and behind */
-    uint64_t read_us;     /* when it was read */
-    int counted;          /* in the store's `kept` */
-} pg_prefetch;
+    uint64_t read_us;     /* of a cache: when it was read */
+} pg_fetched;
 
 typedef struct pg_log {
     pg_store *ps;
@@ -425,9 +458,13 @@ typedef struct pg_log {
     int poisoned;
     int timeout_ms;
     lock_stop stop;
-    pg_prefetch prefetch;
-    pg_prefetch cached; /* the last piece of its cache, until it is read */
-    uint64_t leased_us; /* until then, appends call us */
+    keep_log *kept; /* its records in memory; NULL: there was none for them */
+    struct {
+        uint64_t at, index; /* where the last fetch ended */
+    } read;
+    uint64_t cache_bytes; /* as the opening saw it; UINT64_MAX: it did not */
+    pg_fetched cached;    /* the last piece of its cache, until it is no longer fresh */
+    uint64_t leased_us;   /* until then, appends call us */
     /* where appends are not waited for, the last record of ours: the record behind it, 0:
      * there is none; its hash */
     uint64_t put_end;
@@ -441,18 +478,23 @@ pg_call pg_log_call(pg_log *log);
 /* The tag that its row had when it was last seen; NULL: none. Under the mutex. */
 void pg_log_tag(pg_log *log, const unsigned char *tag);
 
-/* Bytes that were read ahead: the rows of a result as one stretch, up to the first that
- * does not follow the one before it. The first row is record `first`; a row's offset is
- * in the column at_column, its bytes in the next. Forgotten by pg_prefetch_drop(). */
-sessile_status pg_prefetch_take(const pg_log *log, const PGresult *r, int at_column,
-                                uint64_t first, pg_prefetch *out, sessile_error *err);
-/* Lets them stay after they were read through, while all handles of the store together
- * keep little. */
-void pg_prefetch_keep(pg_store *ps, pg_prefetch *prefetch);
-/* Forgets bytes that were read ahead. */
-void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch);
-/* The same when they are no longer fresh. Both under the handle's mutex. */
-void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch);
+/* The rows of a result as one stretch, up to the first that does not follow the one
+ * before it. The first row is record `first`; a row's offset is in the column at_column,
+ * its bytes in the next. Freed by pg_fetched_free(), also on failure. */
+sessile_status pg_fetched_take(pg_store *ps, const PGresult *r, int at_column,
+                               uint64_t first, pg_fetched *out, sessile_error *err);
+void pg_fetched_free(pg_store *ps, pg_fetched *f);
+/* Puts such a stretch of a log into memory. era: of the results. */
+void pg_fetched_keep(pg_log *log, const pg_fetched *f, uint64_t era);
+/* With the size of a cache comes its last piece, when it is no longer than LAST, and what
+ * begins at most BEFORE it. */
+#define PG_CACHE_LAST   UINT64_C(262144)
+#define PG_CACHE_BEFORE UINT64_C(32768)
+/* Takes the size of a log's cache, and its last piece, out of the rows of a statement. */
+void pg_cache_take(pg_log *log, const PGresult *r, uint64_t *bytes);
+/* Forgets that piece, or does when it is no longer fresh. Both under the mutex. */
+void pg_cache_forget(pg_log *log);
+void pg_cache_age(pg_log *log);
 
 /* What LOOK says of a log. */
 typedef struct pg_seen {
@@ -485,6 +527,8 @@ void pg_watch_free(pg_store *ps);
 
 sessile_status pg_fence(sessile_backend_log *log, sessile_log_end *out, int *has_tag,
                         sessile_error *err);
+void pg_opened(sessile_backend_log *log, uint64_t *bytes, uint64_t *cache_bytes);
+void pg_reread(sessile_backend_log *log);
 
 sessile_status pg_clock(void *self, int64_t *now_ms, sessile_error *err);
 

@@ -1,9 +1,8 @@
 /*
  * read.c: reads the bytes of a log from its rows.
  *
- * A handle keeps the bytes that it prefetched. Records never change and the id of a log
- * is never used again, so they stay true; only the end of a log moves, and the server is
- * always asked for it. Bytes that no row has are read as blanks and a newline.
+ * Records that are in memory (keep.c) are not fetched again. Bytes that no row has are
+ * read as blanks and a newline.
  */
 #include "store/postgres/postgres.h"
 
@@ -13,44 +12,20 @@
 
 /* What a small read brings along: whoever wants more asks for it, a megabyte at once. */
 #define BESIDE (UINT64_C(64) << 10)
-/* What was read stays for so long, and so much of it in all handles of a store. */
-#define FRESH_US  UINT64_C(2000000)
-#define KEPT_MOST ((size_t)32 << 20)
 /* Rows of one fetch, whatever their size is thought to be. */
 enum { ROWS_LEAST = 64, ROWS_MOST = 20000 };
 
-/* ---------------------------------------------------------------------- read ahead */
+/* ---------------------------------------------------------------------- fetching */
 
-void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch)
+void pg_fetched_free(pg_store *ps, pg_fetched *f)
 {
-    if (prefetch->counted) {
-        pthread_mutex_lock(&ps->mutex);
-        ps->kept -= prefetch->capacity;
-        pthread_mutex_unlock(&ps->mutex);
-    }
-    mem_free(&ps->alloc, prefetch->data, prefetch->capacity);
-    memset(prefetch, 0, sizeof *prefetch);
+    mem_free(&ps->alloc, f->data, f->capacity);
+    memset(f, 0, sizeof *f);
 }
 
-void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch)
+sessile_status pg_fetched_take(pg_store *ps, const PGresult *r, int at_column,
+                               uint64_t first, pg_fetched *out, sessile_error *err)
 {
-    if (prefetch->data && pg_over(ps, prefetch->read_us + FRESH_US))
-        pg_prefetch_drop(ps, prefetch);
-}
-
-/* What was read to its end is often read again at once, record by record. */
-void pg_prefetch_keep(pg_store *ps, pg_prefetch *prefetch)
-{
-    pthread_mutex_lock(&ps->mutex);
-    prefetch->counted = prefetch->data && ps->kept + prefetch->capacity <= KEPT_MOST;
-    ps->kept += prefetch->counted ? prefetch->capacity : 0;
-    pthread_mutex_unlock(&ps->mutex);
-}
-
-sessile_status pg_prefetch_take(const pg_log *log, const PGresult *r, int at_column,
-                                uint64_t first, pg_prefetch *out, sessile_error *err)
-{
-    pg_store *ps = log->ps;
     int rows = pg_rows(ps, r);
     size_t total = 0, size;
     memset(out, 0, sizeof *out);
@@ -64,7 +39,6 @@ sessile_status pg_prefetch_take(const pg_log *log, const PGresult *r, int at_col
         (void)pg_bytes(ps, r, i, at_column + 1, &size);
         total += size;
     }
-    out->read_us = ps->os->clock_us(ps->os->ud);
     out->first = first;
     out->next = first + (uint64_t)rows;
     if (rows == 0)
@@ -81,10 +55,17 @@ sessile_status pg_prefetch_take(const pg_log *log, const PGresult *r, int at_col
     return SESSILE_OK;
 }
 
+void pg_fetched_keep(pg_log *log, const pg_fetched *f, uint64_t era)
+{
+    keep_stretch s = {f->data, f->size, f->from, f->first};
+    if (f->size > 0)
+        keep_put(&log->ps->keep, log->kept, &s, era);
+}
+
 /* Fetches what begins with the record `index`, up to about `want` bytes. */
 static sessile_status fetch(pg_call *call, const pg_log *log, uint64_t index,
                             uint64_t offset, uint64_t want, uint64_t rows,
-                            pg_prefetch *out, sessile_error *err)
+                            pg_fetched *out, uint64_t *era, sessile_error *err)
 {
     pg_step s = pg_step_of(PG_LINES);
     pg_results r;
@@ -95,7 +76,8 @@ static sessile_status fetch(pg_call *call, const pg_log *log, uint64_t index,
     pg_arg_int(&s, offset + want);
     sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
     if (!status) {
-        status = pg_prefetch_take(log, r.of[0], 0, index, out, err);
+        *era = r.era;
+        status = pg_fetched_take(call->ps, r.of[0], 0, index, out, err);
         pg_results_free(call->ps, &r);
     }
     return status;
@@ -105,45 +87,35 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
                              uint64_t offset, const void *data, size_t size, int *same,
                              sessile_error *err)
 {
-    pg_prefetch got;
+    pg_fetched got;
+    uint64_t era;
     *same = 0;
     sessile_status status =
-        fetch(call, log, index, offset, size, record_count(data, size), &got, err);
+        fetch(call, log, index, offset, size, record_count(data, size), &got, &era, err);
     if (!status) {
         *same =
             got.size == size && got.from == offset && memcmp(got.data, data, size) == 0;
-        mem_free(&call->ps->alloc, got.data, got.capacity);
+        pg_fetched_free(call->ps, &got);
     }
     return status;
 }
 
 /* ---------------------------------------------------------------------- read */
 
-/* Takes from what is there already. 1: all of it. *index: the record to fetch from, for
- * what is missing; UINT64_MAX: it is not known. */
-static int from_prefetch(pg_log *log, uint64_t offset, char *out, size_t size,
-                         size_t *got, uint64_t *index)
+/* Takes from what is there already; returns how many bytes. *index: the record to fetch
+ * from, for what is missing; UINT64_MAX: it is not known. */
+static size_t from_memory(pg_log *log, uint64_t offset, char *out, size_t size,
+                          uint64_t *index)
 {
-    pg_prefetch *h = &log->prefetch;
-    *index = offset == 0 ? 0 : UINT64_MAX;
-    if (!h->data && h->next == 0)
-        return 0;
-    uint64_t end = h->from + h->size;
-    if (h->data && offset >= h->from && offset < end) {
-        size_t n = end - offset < size ? (size_t)(end - offset) : size;
-        memcpy(out, h->data + (offset - h->from), n);
-        *got = n;
-        offset += n;
-    }
-    if (offset == end) {
-        *index = h->next;
-        if (*got > 0 && !h->counted) {
-            /* read through: only where it ended is remembered */
-            mem_free(&log->ps->alloc, h->data, h->capacity);
-            *h = (pg_prefetch){.from = end, .first = h->next, .next = h->next};
-        }
-    }
-    return *got == size;
+    pthread_mutex_lock(&log->mutex);
+    uint64_t at = log->read.at, next = log->read.index;
+    pthread_mutex_unlock(&log->mutex);
+    size_t got = keep_get(&log->ps->keep, log->kept, offset, out, size, index);
+    if (offset + got == 0)
+        *index = 0;
+    else if (*index == UINT64_MAX && at == offset + got)
+        *index = next;
+    return got;
 }
 
 /* Blanks for `wanted` bytes from offset on, up to those that are there, or to the end of
@@ -193,92 +165,121 @@ static sessile_status find(pg_call *call, const pg_log *log, uint64_t offset,
     return status;
 }
 
+/* One read: what is still to be had, and where. */
+typedef struct reading {
+    pg_log *log;
+    uint64_t at; /* offset */
+    char *to;
+    size_t size, got;
+    uint64_t index;        /* the record to fetch from; UINT64_MAX: it is not known */
+    int searched;          /* it was found by its offset, not believed */
+    uint64_t count, bytes; /* of the log */
+} reading;
+
+static void advance(reading *r, size_t n)
+{
+    r->got += n;
+    r->at += n;
+}
+
+/* No row has the byte at r->at. *over: nothing more is to be had, or that is an error. */
+static sessile_status read_lacking(pg_call *call, reading *r, int *over,
+                                   sessile_error *err)
+{
+    pg_seen seen; /* is this its end, or is it gone? */
+    size_t filled = 0;
+    *over = 1;
+    if (r->got > 0 && r->at == r->bytes)
+        return SESSILE_OK;
+    sessile_status status = pg_look(call, r->log, &seen, err);
+    if (status || (seen.there && r->at >= seen.size))
+        return status;
+    if (!seen.there) /* also when a part was there already: the rest cannot be had */
+        return fail(err, SESSILE_NOTFOUND, "%s was removed", r->log->name);
+    r->index = UINT64_MAX;
+    if (r->searched && r->at < r->bytes) { /* rows are lost */
+        status = fill(call, r->log, r->at, r->bytes, r->size - r->got, r->to + r->got,
+                      &filled, &r->index, err);
+        advance(r, filled);
+    }
+    r->bytes = seen.size; /* it may have grown since the rows were asked for */
+    *over = status || r->got == r->size;
+    return status;
+}
+
+/* Fetches what is missing, or a part of it. *over: as above. */
+static sessile_status read_on(pg_call *call, reading *r, int *over, sessile_error *err)
+{
+    pg_log *log = r->log;
+    pg_fetched more;
+    uint64_t era, mean = r->count > 0 && r->bytes > r->count ? r->bytes / r->count : 1;
+    uint64_t want = r->size - r->got > BESIDE ? r->size - r->got : BESIDE;
+    want = keep_lacks(&log->ps->keep, log->kept, r->at, want);
+    uint64_t rows = want / mean + 1;
+    rows = rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : rows;
+    sessile_status status = SESSILE_OK;
+    if (r->index == UINT64_MAX) {
+        r->searched = 1;
+        status = find(call, log, r->at, &r->index, err);
+    }
+    if (!status)
+        status = fetch(call, log, r->index, r->at, want, rows, &more, &era, err);
+    if (status)
+        return status;
+    uint64_t end = more.from + more.size;
+    if (more.size == 0 || more.from > r->at || end <= r->at) {
+        int misled = more.size > 0 && !r->searched;
+        pg_fetched_free(call->ps, &more);
+        if (!misled)
+            return read_lacking(call, r, over, err);
+        /* the number that came with the call was not that of this record */
+        r->index = UINT64_MAX;
+        return SESSILE_OK;
+    }
+    int last = more.next - r->index < rows && end < r->at + want;
+    size_t n = (size_t)(end - r->at);
+    n = n < r->size - r->got ? n : r->size - r->got;
+    memcpy(r->to + r->got, more.data + (r->at - more.from), n);
+    advance(r, n);
+    r->index = more.next;
+    pg_fetched_keep(log, &more, era);
+    pthread_mutex_lock(&log->mutex);
+    log->read.at = end;
+    log->read.index = more.next;
+    pthread_mutex_unlock(&log->mutex);
+    pg_fetched_free(call->ps, &more);
+    *over = r->got == r->size || last;
+    return SESSILE_OK;
+}
+
 sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
                        void *out, size_t size, size_t *got, sessile_error *err)
 {
     pg_log *log = pg_log_of(handle);
     pg_call call = pg_log_call(log);
-    uint64_t next, at = offset;
-    char *to = out;
+    reading r = {.log = log,
+                 .at = offset,
+                 .to = out,
+                 .size = size,
+                 .index = index > 0 ? index : UINT64_MAX};
+    sessile_status status = SESSILE_OK;
     *got = 0;
     if (size == 0)
         return SESSILE_OK;
     pthread_mutex_lock(&log->mutex);
-    int all = from_prefetch(log, offset, to, size, got, &next);
-    uint64_t count = log->count, bytes = log->size;
+    r.count = log->count;
+    r.bytes = log->size;
     pthread_mutex_unlock(&log->mutex);
-    at += *got;
-    if (next == UINT64_MAX)
-        next = index > 0 ? index : UINT64_MAX;
-    uint64_t mean = count > 0 && bytes > count ? bytes / count : 1;
-    for (int searched = 0; !all;) {
-        pg_prefetch more;
-        uint64_t want = size - *got > BESIDE ? size - *got : BESIDE;
-        uint64_t rows = want / mean + 1;
-        rows = rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : rows;
-        sessile_status status = SESSILE_OK;
-        if (next == UINT64_MAX) {
-            searched = 1;
-            status = find(&call, log, at, &next, err);
-        }
-        if (!status)
-            status = fetch(&call, log, next, at, want, rows, &more, err);
-        if (status) {
-            *got = 0;
-            return status;
-        }
-        if (more.size > 0 && !searched &&
-            (more.from > at || more.from + more.size <= at)) {
-            /* the number that came with the call was not that of this record */
-            mem_free(&call.ps->alloc, more.data, more.capacity);
-            next = UINT64_MAX;
-            continue;
-        }
-        if (more.size == 0 || more.from + more.size <= at || more.from > at) {
-            mem_free(&call.ps->alloc, more.data, more.capacity);
-            if (*got > 0 && at == bytes)
-                return SESSILE_OK;
-            pg_seen seen; /* is this its end, or is it gone? */
-            status = pg_look(&call, log, &seen, err);
-            if (!status && seen.there && at >= seen.size)
-                return SESSILE_OK;
-            next = UINT64_MAX;
-            if (!status && !seen.there) {
-                /* also when a part was there already: the rest cannot be had */
-                status = fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
-            } else if (!status && searched && at < bytes) { /* rows are lost */
-                size_t filled = 0;
-                status = fill(&call, log, at, bytes, size - *got, to + *got, &filled,
-                              &next, err);
-                *got += filled;
-                at += filled;
-                all = *got == size;
-            }
-            if (status) {
-                *got = 0;
-                return status;
-            }
-            bytes = seen.size; /* it may have grown since the rows were asked for */
-            continue;
-        }
-        int last = more.next - next < rows && more.from + more.size < at + want;
-        size_t left = (size_t)(more.from + more.size - at);
-        size_t n = left < size - *got ? left : size - *got;
-        memcpy(to + *got, more.data + (at - more.from), n);
-        *got += n;
-        at += n;
-        next = more.next;
-        all = *got == size || last;
-        pthread_mutex_lock(&log->mutex);
-        pg_prefetch_drop(log->ps, &log->prefetch);
-        pg_prefetch_keep(log->ps, &more);
-        log->prefetch = more;
-        if (n == left && !more.counted) { /* nothing of it is left to be read */
-            mem_free(&log->ps->alloc, more.data, more.capacity);
-            log->prefetch =
-                (pg_prefetch){.from = at, .first = more.next, .next = more.next};
-        }
-        pthread_mutex_unlock(&log->mutex);
+    for (int over = 0, first = 1; !status && !over; first = 0) {
+        uint64_t behind;
+        size_t n = from_memory(log, r.at, r.to + r.got, size - r.got, &behind);
+        advance(&r, n);
+        if (r.got == size)
+            break;
+        if (n > 0 || (first && behind != UINT64_MAX)) /* else it is better known */
+            r.index = r.searched ? UINT64_MAX : behind;
+        status = read_on(&call, &r, &over, err);
     }
-    return SESSILE_OK;
+    *got = !status ? r.got : 0;
+    return status;
 }

@@ -70,9 +70,11 @@ static int send_step(const pg_store *ps, pg_conn *c, const pg_step *s)
 /* Waits until the socket is ready, or the call is over. */
 static pg_ended await_socket(pg_call *call, pg_conn *c, int flags)
 {
-    const pg_store *ps = call->ps;
+    pg_store *ps = call->ps;
     for (;;) {
         int slice = OS_SLICE_MS * 10;
+        if (pg_is_old(ps, c))
+            return PG_LOST;
         if (call->stop.ask) {
             slice = OS_SLICE_MS;
             if (call->stop.ask(call->stop.arg))
@@ -205,6 +207,10 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
     pg_ended ended = PG_ANSWERED;
     memset(out, 0, sizeof *out);
     out->count = count;
+    out->era = c->era;
+    pthread_mutex_lock(&call->ps->mutex);
+    call->ps->round_trips++;
+    pthread_mutex_unlock(&call->ps->mutex);
     for (int i = 0; i < count; i++) {
         pg_statement statement = steps[i].statement;
         preparing[i] = statement != PG_ONCE && !c->prepared[statement];
@@ -225,6 +231,8 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
         ended = flush_steps(call, c);
     if (ended == PG_ANSWERED)
         ended = gather_results(call, c, steps, count, preparing, out);
+    if (ended == PG_ANSWERED && pg_is_old(call->ps, c))
+        ended = PG_LOST; /* whatever it says is of the past */
     if (ended == PG_ANSWERED && c->unwaited)
         ended = PG_LOST; /* it took place, and cannot be relied on: change.c settles it */
     if (ended != PG_ANSWERED)

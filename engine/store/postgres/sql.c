@@ -65,12 +65,37 @@
     " WHERE e.session = $1::bigint AND e.id >= $2::bigint"            \
     " ORDER BY e.id LIMIT $3::bigint) x WHERE at < $4::bigint ORDER BY id"
 
-/* The first records of a log that is found by its name: all of a short one. */
+/*
+ * What comes with the opening of a log that is found by its name. Of the log $3 all is
+ * there already that is before its record $4, at $5. All of what is missing, if it is no
+ * more than $6 bytes; else the first record of it, and the newest $7 that lie in the last
+ * $8 bytes.
+ */
 #define BY_NAME "FROM @sessions WHERE agent = $1::text AND name = $2::text"
-#define OPEN_LINES                                                                   \
-    "SELECT session, at, line FROM @entries WHERE session = (SELECT id " BY_NAME ")" \
-    " ORDER BY id LIMIT (SELECT CASE WHEN bytes <= $3::bigint THEN count ELSE 1 "    \
-    "END " BY_NAME ")"
+#define IS_LONG \
+    "s.bytes - CASE WHEN s.id = $3::bigint THEN $5::bigint ELSE 0 END > $6::bigint"
+#define LACKED "(e.session <> $3::bigint OR e.id >= $4::bigint)"
+#define OPEN_LINES                                                                    \
+    "SELECT e.session, e.id, e.at, e.line FROM @entries e WHERE e.session = (SELECT " \
+    "id " BY_NAME ") AND e.id >= (SELECT CASE WHEN id = $3::bigint THEN $4::bigint "  \
+    "ELSE 0 END " BY_NAME ") ORDER BY e.id LIMIT (SELECT CASE WHEN " IS_LONG          \
+    " THEN 1 ELSE s.count END FROM @sessions s WHERE s.agent = $1::text"              \
+    " AND s.name = $2::text)"
+#define OPEN_TAIL                                                                    \
+    "SELECT session, id, at, line FROM (SELECT e.session, e.id, e.at, e.line"        \
+    " FROM @entries e WHERE e.session = (SELECT id " BY_NAME ") AND " LACKED         \
+    " ORDER BY e.id DESC LIMIT (SELECT CASE WHEN " IS_LONG                           \
+    " THEN $7::bigint ELSE 0 END FROM @sessions s WHERE s.agent = $1::text"          \
+    " AND s.name = $2::text)) x WHERE at >= (SELECT bytes - $8::bigint " BY_NAME ")" \
+    " ORDER BY id"
+
+/* The size of a cache, and its last piece, if it has at most $2 bytes, with what begins
+ * at most $3 before it: that is what is read next. */
+#define CACHE_SIZE(session, most, before)                                        \
+    "SELECT at, length(data)::bigint, CASE WHEN length(data) <= " most           \
+    " THEN data END, session FROM @caches WHERE session = " session " AND at >=" \
+    " (SELECT max(c.at) FROM @caches c WHERE c.session = " session ") - " before \
+    " ORDER BY at"
 
 /* The record that byte $2 of a log is in, where nobody knows its number. Offsets grow
  * with numbers, so halves are tried; an index on them would make each append dearer. */
@@ -110,6 +135,8 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_OPEN] = "SELECT id, " ROW ", " REPLICATED ", " SIZE " FROM @sessions s"
                 " WHERE agent = $1::text AND name = $2::text",
     [PG_OPEN_LINES] = OPEN_LINES,
+    [PG_OPEN_TAIL] = OPEN_TAIL,
+    [PG_OPEN_CACHE] = CACHE_SIZE("(SELECT id " BY_NAME ")", "$3::bigint", "$4::bigint"),
     [PG_LOOK] =
         "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
         " CASE WHEN s.name IS NULL THEN NULL ELSE 1::bigint END,"
@@ -165,12 +192,7 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_LIST_CACHE_DROP] =
         "DELETE FROM @list_caches WHERE $1::text IS NULL OR agent = $1::text",
 
-    /* and the last pieces themselves, which are what is read next */
-    [PG_CACHE_SIZE] = "SELECT at, length(data)::bigint,"
-                      " CASE WHEN length(data) <= $2::bigint THEN data END"
-                      " FROM @caches WHERE session = $1::bigint AND at >="
-                      " (SELECT max(c.at) FROM @caches c WHERE c.session = $1::bigint)"
-                      " - $3::bigint ORDER BY at",
+    [PG_CACHE_SIZE] = CACHE_SIZE("$1::bigint", "$2::bigint", "$3::bigint"),
     [PG_CACHE_READ] =
         "SELECT greatest(at, $2::bigint), substring(data FROM"
         " (greatest($2::bigint - at, 0) + 1)::int"

@@ -2,10 +2,10 @@
  * url.c: the URL of a store: which parts are ours, which are libpq's, and which are
  * secret.
  *
- * Owns the parameters schema, pool, timeout and cleartext_password, which are removed
- * before libpq reads the rest, and the defaults that detect connections which broke
- * silently. An error must never contain a value of the URL, except of our own parameters,
- * nor libpq's message about a URL, which repeats the URL.
+ * Owns the parameters schema, pool, timeout, keep and cleartext_password, which are
+ * removed before libpq reads the rest, and the defaults that detect connections which
+ * broke silently. An error must never contain a value of the URL, except of our own
+ * parameters, nor libpq's message about a URL, which repeats the URL.
  */
 #include "store/postgres/postgres.h"
 
@@ -14,6 +14,8 @@
 #include <string.h>
 
 enum { SEVERAL_MS = 3000 };
+#define KEEP_LEAST ((size_t)1 << 20)
+#define KEEP_MOST  (SIZE_MAX / 4)
 enum { POOL_DEFAULT = 8, POOL_MOST = 1000, TIMEOUT_DEFAULT_MS = 30000 };
 
 /* What is set unless the URL does. */
@@ -175,6 +177,28 @@ static sessile_status timeout_take(pg_url *out, const char *value, sessile_error
     return SESSILE_OK;
 }
 
+/* "256MiB"; a number alone is of bytes. */
+static sessile_status keep_take(pg_url *out, const char *value, sessile_error *err)
+{
+    static const struct {
+        const char *name;
+        int shift;
+    } units[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
+    char *end;
+    unsigned long long n = strtoull(value, &end, 10);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].name) == 0 && value[0] >= '1' && value[0] <= '9' &&
+            n <= (unsigned long long)KEEP_MOST >> units[i].shift) {
+            out->keep = (size_t)n << units[i].shift;
+            if (out->keep >= KEEP_LEAST)
+                return SESSILE_OK;
+        }
+    }
+    return fail(err, SESSILE_INVALID,
+                "the store's URL has a \"keep\" that is none: give a size from 1MiB on, "
+                "as 256MiB or 2GiB");
+}
+
 static sessile_status clear_password_take(pg_url *out, const char *value,
                                           sessile_error *err)
 {
@@ -193,6 +217,7 @@ static const struct {
     {"schema", schema_take},
     {"pool", pool_take},
     {"timeout", timeout_take},
+    {"keep", keep_take},
     {"cleartext_password", clear_password_take},
 };
 
@@ -226,8 +251,8 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
     if (!found) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a parameter \"%s\", which is none: ours are "
-                    "schema, pool, timeout and cleartext_password, the others are those "
-                    "of libpq",
+                    "schema, pool, timeout, keep and cleartext_password, the others are "
+                    "those of libpq",
                     name);
     }
     buf_putc(rest, rest->size > 0 && strchr(rest->data, '?') ? '&' : '?');
@@ -347,7 +372,7 @@ static void rotated(buf *out, const char *list, int by)
     buf_putc(out, '\0');
 }
 
-int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char **text,
+int pg_url_values(const pg_url *url, unsigned first, const char ***values, char **text,
                   size_t *size, const allocator *a)
 {
     size_t at[3], found[3], n = 0;
@@ -365,7 +390,7 @@ int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char 
             parts_of(url->values[i]) == url->hosts && n < 3) {
             found[n] = i;
             at[n++] = lists.size;
-            rotated(&lists, url->values[i], (int)(tries % (unsigned)url->hosts));
+            rotated(&lists, url->values[i], (int)(first % (unsigned)url->hosts));
         }
     }
     if (lists.failed) {
@@ -378,6 +403,28 @@ int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char 
     *size = lists.capacity;
     for (size_t i = 0; i < n; i++)
         (*values)[found[i]] = lists.data + at[i];
+    return 0;
+}
+
+/* 1: number i of a comma list, or its only one, is this text. */
+static int part_is(const char *list, int i, const char *text)
+{
+    if (!list || !text)
+        return 0;
+    for (int n = parts_of(list) > 1 ? i : 0; n > 0; n--)
+        list = strchr(list, ',') + 1;
+    size_t size = strcspn(list, ",");
+    return strlen(text) == size && memcmp(list, text, size) == 0;
+}
+
+int pg_url_host(const pg_url *url, const char *host, const char *port)
+{
+    const char *hosts = option(url->options, "host");
+    const char *ports = option(url->options, "port");
+    hosts = hosts ? hosts : option(url->options, "hostaddr");
+    for (int i = 0; i < url->hosts; i++)
+        if (part_is(hosts, i, host) && (!ports || part_is(ports, i, port)))
+            return i;
     return 0;
 }
 

@@ -116,8 +116,9 @@ static void wait_slice(watching *w)
     pg_conn *c = ps->listener;
     ps->busy = 1;
     pthread_mutex_unlock(&ps->watch_mutex);
-    int broken = os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, OS_SLICE_MS) &&
-                 !ps->lib.PQconsumeInput(c->pg);
+    int broken = pg_is_old(ps, c);
+    broken = broken || (os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, OS_SLICE_MS) &&
+                        !ps->lib.PQconsumeInput(c->pg));
     pthread_mutex_lock(&ps->watch_mutex);
     ps->busy = 0;
     for (PGnotify *n; !broken && (n = ps->lib.PQnotifies(c->pg));) {

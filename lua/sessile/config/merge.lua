@@ -357,6 +357,10 @@ function merge.of(files)
   fill(inner, options)
   inner.place = inner.values.store or paths.default_store()
   inner.retention = inner.values.retention
+  inner.serve = {}
+  for name in pairs(schema.groups.serve) do
+    inner.serve[name] = inner.values["serve." .. name]
+  end
   inner.models = inner.values.models or {}
   -- The options are the table's own, for pairs() and sessile.open; all else is behind them.
   return setmetatable(options, { __name = "sessile.Config", __index = function(_, name)

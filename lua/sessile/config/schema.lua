@@ -190,6 +190,9 @@ schema.keys = {
     about = "what is served: `\"sessions\"`, and `\"records\"`, for clients that have the key "
       .. "themselves and name the store `grpcs://HOST:PORT/`; with records alone the server needs "
       .. "no key" },
+  { name = "serve.metrics", kind = "name", default = "none", own = true,
+    about = "where Prometheus finds `/metrics`, as `\"127.0.0.1:7072\"`; no ids and no texts are "
+      .. "in it" },
   { name = "serve.cert", kind = "path", default = "none", own = true,
     about = "the server's certificate, a PEM file: TLS" },
   { name = "serve.key", kind = "path", default = "none", own = true,

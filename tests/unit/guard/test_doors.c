@@ -209,6 +209,7 @@ DOOR(entries_open, sessile_entries *out;
      sessile_entries_close(out); return status;)
 DOOR(entries_next,
      return sessile_entries_next(w->entries, NULL, &w->line, &w->count, ERR);)
+DOOR(entries_seek, return sessile_entries_seek(w->entries, 1, ERR);)
 DOOR(search_open, sessile_search *out; sessile_search_options o;
      sessile_search_options_init(&o); o.text = sessile_text("hello");
      sessile_status status = sessile_search_open(&out, w->view, &o, ERR);

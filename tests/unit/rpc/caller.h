@@ -24,7 +24,7 @@ typedef struct answer {
 /* What came, for rpc_request_open(). */
 extern const rpc_replies answer_replies;
 
-/* Turns the loop until the request ended, or some seconds. Fails the test then. */
+/* Turns the loop until the request ended, or two minutes. Fails the test then. */
 void answer_wait(rpc_loop *loop, answer *a);
 /* Turns it for so many ms. */
 void turn_for(rpc_loop *loop, int ms);

@@ -65,7 +65,7 @@ def case_large():
 
 
 def case_many():
-    for size in (600, 200000, 2000000):
+    for size in (600, 20000, 500000):
         calls = [unary('Unary').future(b'%02d' % i * size) for i in range(64)]
         for i, call in enumerate(calls):
             assert call.result() == b'%02d' % i * size
@@ -74,7 +74,7 @@ def case_many():
 def case_server_stream():
     got = list(from_server('Count')(b'10 100000'))
     assert got == [bytes(100000)] * 10
-    assert sum(map(len, from_server('Count')(b'100 1000000'))) == 100000000
+    assert sum(map(len, from_server('Count')(b'20 1000000'))) == 20000000
 
 
 def case_both_streams():
@@ -84,7 +84,7 @@ def case_both_streams():
         for i in range(20):
             answered.clear()
             yield b'%d' % i * (i * 1000)
-            assert answered.wait(10)
+            assert answered.wait(60)
 
     n = 0
     for i, message in enumerate(both('Stream')(ask())):
@@ -130,13 +130,13 @@ def case_refusals():
 def case_early():
     def forever():
         yield b'1'
-        time.sleep(5)
+        time.sleep(20)
         yield b'2'
 
     began = time.time()
     got = status_of(lambda: list(both('Early')(forever())))
     assert got == ('FAILED_PRECONDITION', 'early'), got
-    assert time.time() - began < 4
+    assert time.time() - began < 15
 
 
 def case_peer():

@@ -66,6 +66,20 @@ static void a_url_that_cannot_be_is_refused_by_its_part(void **state)
                      "geheim");
     postgres_refused("postgres://u:geheim@h/db?timeout=soon", SESSILE_INVALID,
                      "\"timeout\"", "geheim");
+    static const char *const sizes[] = {"",
+                                        "0",
+                                        "-1",
+                                        "1023KiB",
+                                        "1MB",
+                                        "1 MiB",
+                                        "many",
+                                        "99999999999GiB",
+                                        "99999999999999999999999"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char url[100];
+        snprintf(url, sizeof url, "postgres://u:geheim@h/db?keep=%s", sizes[i]);
+        postgres_refused(url, SESSILE_INVALID, "\"keep\"", "geheim");
+    }
     postgres_refused("postgres://u:geheim@h/db?cleartext_password=yes", SESSILE_INVALID,
                      "allow", "geheim");
     postgres_refused("postgres://u:geheim@h/db?schema=a%22b", SESSILE_INVALID,
@@ -93,7 +107,7 @@ static void what_is_ours_is_taken_off_and_the_rest_is_libpqs(void **state)
              &url, &lib,
              "postgresql://me:p%40ss%3Fword@host:1/db?schema=Mine_2&sslmode=require"
              "&timeout=1500ms&pool=3&keepalives_idle=7&connect_timeout=1"
-             "&cleartext_password=allow",
+             "&cleartext_password=allow&keep=3MiB",
              os_current, &allocator_default, &err),
          &err);
     for (size_t i = 0; url.keys[i]; i++) {
@@ -101,6 +115,7 @@ static void what_is_ours_is_taken_off_and_the_rest_is_libpqs(void **state)
         idle = strcmp(url.keys[i], "keepalives_idle") ? idle : url.values[i];
         timeout = strcmp(url.keys[i], "tcp_user_timeout") ? timeout : url.values[i];
         assert_string_not_equal(url.keys[i], "schema");
+        assert_string_not_equal(url.keys[i], "keep");
         assert_string_not_equal(url.keys[i], "cleartext_password");
     }
     assert_string_equal(sslmode, "require");
@@ -108,6 +123,7 @@ static void what_is_ours_is_taken_off_and_the_rest_is_libpqs(void **state)
     assert_non_null(timeout);
     assert_string_equal(url.schema, "Mine_2");
     assert_int_equal(url.pool, 3);
+    assert_int_equal(url.keep, 3 << 20);
     assert_int_equal(url.clear_password, 1);
     assert_int_equal(url.statement_ms, 1500);
     assert_int_equal(url.connect_ms, 2000);

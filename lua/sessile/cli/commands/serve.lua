@@ -26,11 +26,11 @@ local function go_on_as_server()
 end
 
 local function settings(app, args)
-  local configured = app:config().serve or {}
+  local configured = app.try(app:config()).serve
   return {
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
-    certificate_role = configured.certificate_role, plain = configured.plain,
+    certificate_role = configured.certificate_role, metrics = configured.metrics, plain = configured.plain,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
     sessions_served = not configured.services or configured.services.sessions or false,
@@ -40,9 +40,9 @@ end
 
 -- The store that says who calls. Records are served without a key, so without what the store itself
 -- knows of users and access keys: a guard then goes by tokens, certificates and configured roles.
-local function front(app, given)
+local function front(app, given, create)
   if given.sessions_served then
-    return app.try(app:store(true, { isolation = "worker" }))
+    return app.try(app:store(create, { isolation = "worker" }))
   end
   local guard = app:config().guard
   return app.try(sessile.open("ram:", { key = false,
@@ -55,7 +55,7 @@ return {
   examples = [[
     sessile serve                        at 127.0.0.1:7071, for this machine
     sessile serve --check                open everything, say what would be served, and end
-    sessile serve --listen 10.0.0.5:7071 with `serve = { cert = …, key = … }` configured]],
+    sessile serve --listen 0.0.0.0:7071  with `serve = { cert = …, key = … }` configured]],
   options = {
     { "--listen ADDRESS", "where to listen: HOST:PORT, [::1]:PORT or unix:/path" },
     { "--check", "open the store and the address, and end" },
@@ -74,15 +74,17 @@ return {
     end
     app.globals.as_host = true
     local given = settings(app, args)
-    local store = front(app, given)
+    local store = front(app, given, not args.check)
     given.guarded = guard_open.is_on(store)
     local url, folder = stores.place(app.globals)
     given.records = given.records_served and (url or folder) or nil
     given.network = app.globals.network
-    return service.run(store._core, given, function(address)
-      app:note(("%s %s at %s, %s."):format(args.check and "Would serve" or "Serving",
-        (given.records_served and "the records of " or "") .. terminal.line(given.records or store.url),
-        address, given.cert and "with TLS" or "without TLS"))
+    return service.run(store._core, given, function(address, metrics)
+      local served = terminal.line(given.records or store.url)
+      app:note(("%s %s at %s, %s.%s"):format(args.check and "Would serve" or "Serving",
+        given.records and "the records of " .. served or served, address,
+        given.cert and "with TLS" or "without TLS",
+        metrics and (" Metrics are at http://%s/metrics."):format(metrics) or ""))
       if not given.guarded then
         app:note "The store has no guard: whoever can connect may do everything."
       end

@@ -1,0 +1,34 @@
+/*
+ * observe.h: what is counted, traced and logged of calls, and where it is asked for.
+ *
+ * call.c tells of each call when it begins, when a worker takes it, and what it came to.
+ * The rest of the service counts through `metrics`, which is never NULL while it runs.
+ */
+#ifndef SERVICE_OBSERVE_H
+#define SERVICE_OBSERVE_H
+
+#include "service/server.h"
+
+/* Makes the registry, the exporter that the environment asks for (telemetry_settings.h),
+ * and the listener for /metrics, if there is an address for it. INVALID, UNSUPPORTED: a
+ * variable of OpenTelemetry; EXISTS, INVALID: the address. */
+sessile_status observe_open(observe **out, service *s, const char *address,
+                            sessile_error *err);
+/* Starts the exporter's thread. */
+sessile_status observe_start(observe *o, sessile_error *err);
+/* Sends what waits, for a few seconds at most, and closes the listener. The loops must
+ * not be running. NULL is ignored. */
+void observe_stop(observe *o);
+/* After the loops were closed: calls end then at the latest. NULL is ignored. */
+void observe_close(observe *o);
+metrics *observe_metrics(observe *o);
+/* Where /metrics is, or NULL. */
+const char *observe_address(const observe *o);
+
+void observe_begun(call *c);
+/* A worker has it: what it waited for. */
+void observe_taken(call *c);
+/* What it came to, once: later ones are ignored. rule: of a limit, or "". */
+void observe_ended(call *c, rpc_code code, const char *rule);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * watch.h: sessions that are watched, and the calls that watch them.
+ *
+ *   watched    a session, open once however many watch it
+ *   follower   a call of StreamSessionEvents
+ *   track      a session of a follower: how far its entries were sent
+ *
+ * Nothing waits on a thread. A track is due when its session may have entries that were
+ * not sent; sessions with tracks that are due are given to workers, a few at a time.
+ * watch.c owns the tables and decides what is due; watch_send.c reads entries and sends
+ * them.
+ */
+#ifndef SERVICE_WATCH_H
+#define SERVICE_WATCH_H
+
+#include "service/server.h"
+
+typedef struct watched watched;
+typedef struct track track;
+typedef struct follower follower;
+
+typedef enum track_state {
+    TRACK_IDLE,  /* all was sent that is known */
+    TRACK_DUE,   /* in the queue of its session */
+    TRACK_BUSY,  /* a worker sends */
+    TRACK_PAUSED /* too much is on its way: it goes on when that was taken */
+} track_state;
+
+/* What a worker found. */
+typedef enum track_result {
+    TRACK_CAUGHT_UP,
+    TRACK_MORE, /* there is more to send */
+    TRACK_FULL, /* and too much is on its way */
+    TRACK_GONE, /* the session was removed */
+    TRACK_FAILED
+} track_result;
+
+struct track {
+    track *newer, *older; /* of its session */
+    track *due;           /* the next in its session's queue */
+    track *paused;        /* the next of its follower that is paused */
+    watched *of;          /* NULL: it ended */
+    follower *by;
+    track_state state;
+    int again; /* it became due while a worker sent */
+    /* of the worker that sends */
+    uint64_t lane;                    /* of its session's calls */
+    const Sessile__V1__Session *said; /* how its events name the session */
+    sessile_session *session;         /* the handle of who calls; NULL: not yet open */
+    sessile_id next;                  /* to send; SESSILE_NO_ID: what is not there yet */
+    int told;                         /* that all before `next` was sent */
+};
+
+struct follower {
+    call *call;
+    size_t size;           /* of this block */
+    size_t count;          /* of tracks */
+    size_t left;           /* of them, those that did not end */
+    size_t there;          /* of them, those whose session was not removed */
+    int ended;             /* it is sent nothing more */
+    int single;            /* it asked for one session by its name */
+    sessile_status status; /* how its call ends */
+    sessile_error err;
+    track *paused;
+    track tracks[];
+};
+
+struct watched {
+    job job;
+    watch *watch;
+    watched *same;  /* in the table */
+    watched *ready; /* in the list of those that wait for a worker */
+    uint64_t key;
+    size_t size; /* of this block */
+    sessile_session_options names;
+    kept *kept;    /* NULL: not open yet */
+    track *newest; /* of its tracks */
+    track *first_due, *last_due;
+    sessile_id end; /* as many entries are known to be there */
+    unsigned pins;  /* it must stay: the store is being asked about it */
+    int queued;     /* it waits for a worker, or has one */
+    int listed;     /* it is in the table */
+};
+
+/* ---------------------------------------------------------------------- watch.c */
+
+sessile_status watch_open(watch **out, service *s, sessile_error *err);
+/* Starts the thread that asks the store. */
+sessile_status watch_start(watch *w, sessile_error *err);
+/* A call on a session ended: those who watch it are sent what is new. */
+void watch_poke(watch *w, sessile_session *session);
+/* Ends every stream: the clients go on at another server. New ones are refused. */
+void watch_drain(watch *w);
+/* Ends the thread; it gives the workers nothing more. */
+void watch_stop(watch *w);
+/* The workers and the loops have ended before. */
+void watch_close(watch *w);
+/* Sessions that are watched. */
+size_t watch_count(watch *w);
+
+/* Begins to send to a follower whose names and cursors are filled in. BUSY: the server
+ * ends. LIMIT: too many sessions are watched. NOMEM. On failure the follower is the
+ * caller's, and nothing was begun. */
+sessile_status watch_begin(watch *w, follower *f, const sessile_session_options *names,
+                           sessile_error *err);
+/* What a call that watches is told. */
+extern const call_stream watch_stream;
+
+/* ---------------------------------------------------------------------- watch_send.c */
+
+/* Opens a track's session when it is not yet, and sends entries of it: a piece. w is not
+ * locked. *end: how many entries there are, unless it failed. */
+track_result track_serve(watch *w, track *t, sessile_id *end, sessile_error *err);
+/* Says once that a track's session is open, and stays so (watch.c). */
+void watch_opened(watch *w, watched *one, kept *k);
+/* Too much is on its way to a client. */
+int call_is_full(const call *c);
+
+#endif

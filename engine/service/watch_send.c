@@ -1,0 +1,236 @@
+/*
+ * watch_send.c: StreamSessionEvents: what is asked for, and entries on their way.
+ *
+ * Entries are read through a handle of who calls, and the guard is asked for each piece:
+ * what was granted when the stream began may be revoked. A piece is bounded, so that a
+ * long log does not hold a worker.
+ */
+#include "service/watch.h"
+
+#include <string.h>
+
+enum { PIECE = 256 * 1024 };
+
+/* ---------------------------------------------------------------------- sending */
+
+int call_is_full(const call *c)
+{
+    rpc_limits limits;
+    rpc_limits_init(&limits);
+    return rpc_unsent(c->rpc) > limits.bytes.unsent;
+}
+
+static sessile_status send_entry(track *t, sessile_id id, buf *text, sessile_error *err)
+{
+    Sessile__V1__SessionEvent event = SESSILE__V1__SESSION_EVENT__INIT;
+    Sessile__V1__EntryText entry = SESSILE__V1__ENTRY_TEXT__INIT;
+    Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
+    event.session = (Sessile__V1__Session *)t->said;
+    event.what_case = SESSILE__V1__SESSION_EVENT__WHAT_ENTRY;
+    event.entry = &entry;
+    entry.entry = id;
+    entry.json = &json;
+    json.text = text->data;
+    return call_send(t->by->call, &event.base, err);
+}
+
+static sessile_status send_up_to(track *t, sessile_error *err)
+{
+    Sessile__V1__SessionEvent event = SESSILE__V1__SESSION_EVENT__INIT;
+    event.session = (Sessile__V1__Session *)t->said;
+    event.what_case = SESSILE__V1__SESSION_EVENT__WHAT_UP_TO;
+    event.up_to = t->next;
+    t->told = 1;
+    return call_send(t->by->call, &event.base, err);
+}
+
+static sessile_status send_gone(track *t, sessile_error *err)
+{
+    Sessile__V1__SessionEvent event = SESSILE__V1__SESSION_EVENT__INIT;
+    Sessile__V1__Empty empty = SESSILE__V1__EMPTY__INIT;
+    event.session = (Sessile__V1__Session *)t->said;
+    event.what_case = SESSILE__V1__SESSION_EVENT__WHAT_GONE;
+    event.gone = &empty;
+    return call_send(t->by->call, &event.base, err);
+}
+
+/* ---------------------------------------------------------------------- reading */
+
+/* Opens the iterator where the track stands. */
+static sessile_status open_entries(track *t, sessile_entries **out, sessile_error *err)
+{
+    sessile_status status = sessile_entries_open(out, t->session, err);
+    if (status)
+        return status;
+    if (t->next == SESSILE_NO_ID)
+        t->next = sessile_session_length(t->session);
+    status = sessile_entries_seek(*out, t->next, err);
+    if (status) {
+        sessile_entries_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* Opens the session for the track. A session that was kept open may have been removed
+ * and made again meanwhile: then it is opened anew, once. */
+static sessile_status open_session(watch *w, track *t, sessile_entries **out,
+                                   sessile_error *err)
+{
+    watched *one = t->of;
+    keep *k = t->by->call->server->keep;
+    sessile_status status = SESSILE_OK;
+    for (int fresh = 0; !status && !t->session;) {
+        kept *had = one->kept, *taken = had;
+        if (!had)
+            status = keep_take(k, &one->names, &taken, &fresh, err);
+        if (!status)
+            status = sessile_session_as(&t->session, kept_session(taken),
+                                        t->by->call->view, err);
+        if (!status)
+            status = open_entries(t, out, err);
+        if (!status && !had)
+            watch_opened(w, one, taken);
+        if (!status || had)
+            break;
+        (void)sessile_session_close(t->session, NULL);
+        t->session = NULL;
+        if (taken)
+            keep_give(k, taken, status != SESSILE_NOTFOUND);
+        if (status != SESSILE_NOTFOUND || fresh || !taken)
+            break;
+        status = SESSILE_OK;
+        error_clear(err);
+    }
+    return status;
+}
+
+/* Sends entries from the iterator on. */
+static sessile_status send_piece(track *t, sessile_entries *entries, track_result *result,
+                                 sessile_error *err)
+{
+    const call *c = t->by->call;
+    sessile_status status = SESSILE_OK;
+    size_t bytes = 0;
+    buf text;
+    buf_init(&text, &c->server->alloc);
+    for (*result = TRACK_MORE; !status && bytes < PIECE;) {
+        sessile_id id;
+        const char *json;
+        size_t size;
+        if (call_is_full(c)) {
+            *result = TRACK_FULL;
+            break;
+        }
+        status = sessile_entries_next(entries, &id, &json, &size, err);
+        if (status || size == 0) {
+            *result = TRACK_CAUGHT_UP;
+            break;
+        }
+        buf_clear(&text);
+        buf_put(&text, json, size);
+        buf_put(&text, "", 1);
+        status = text.failed ? fail_nomem(err) : send_entry(t, id, &text, err);
+        if (status)
+            break;
+        t->next = id + 1;
+        t->told = 0;
+        bytes += size;
+    }
+    if (!status && *result == TRACK_CAUGHT_UP && !t->told)
+        status = send_up_to(t, err);
+    buf_deinit(&text);
+    return status;
+}
+
+track_result track_serve(watch *w, track *t, sessile_id *end, sessile_error *err)
+{
+    sessile_entries *entries = NULL;
+    track_result result = TRACK_FAILED;
+    sessile_status status =
+        t->session ? open_entries(t, &entries, err) : open_session(w, t, &entries, err);
+    if (!status)
+        status = send_piece(t, entries, &result, err);
+    sessile_entries_close(entries);
+    if (status == SESSILE_NOTFOUND) {
+        sessile_error ignored;
+        if (!t->by->single)
+            (void)send_gone(t, &ignored);
+        return TRACK_GONE;
+    }
+    *end = status ? 0 : t->next;
+    return status ? TRACK_FAILED : result;
+}
+
+/* ---------------------------------------------------------------------- the method */
+
+static follower *follower_new(call *c, size_t count)
+{
+    size_t size = sizeof(follower) + count * sizeof(track);
+    follower *f = mem_zalloc(&c->server->alloc, size);
+    if (!f)
+        return NULL;
+    f->call = c;
+    f->size = size;
+    f->count = count;
+    for (size_t i = 0; i < count; i++)
+        f->tracks[i].by = f;
+    return f;
+}
+
+/* What a request names of one session. */
+static sessile_status read_cursor(call *c, track *t, Sessile__V1__Session *names,
+                                  const Sessile__V1__Entry *from,
+                                  sessile_session_options *out, sessile_error *err)
+{
+    sessile_status status = call_names(c, names, out, err);
+    if (!status)
+        status = call_may_see(c, out, err);
+    if (status)
+        return status;
+    size_t size = protobuf_c_message_get_packed_size(&names->base);
+    unsigned char *bytes = call_new(c, size ? size : 1);
+    if (!bytes)
+        return fail_nomem(err);
+    protobuf_c_message_pack(&names->base, bytes);
+    t->lane = hash64(bytes, size);
+    t->said = names;
+    t->next = entry_id(from);
+    return SESSILE_OK;
+}
+
+static sessile_status stream_events(call *c, const void *request, sessile_error *err)
+{
+    const Sessile__V1__EventsRequest *r = request;
+    const size_t count = r->session ? 1 : r->n_cursors;
+    sessile_status status = SESSILE_OK;
+    if (r->session && r->n_cursors)
+        return fail(err, SESSILE_INVALID,
+                    "EventsRequest has a session or cursors, not both");
+    if (count == 0)
+        return fail(err, SESSILE_INVALID, "EventsRequest names no session");
+    follower *f = follower_new(c, count);
+    sessile_session_options *names = call_new(c, count * sizeof *names);
+    if (!f || !names)
+        status = fail_nomem(err);
+    if (!status && r->session)
+        status = read_cursor(c, &f->tracks[0], r->session, r->from, &names[0], err);
+    for (size_t i = 0; i < r->n_cursors && !status; i++)
+        status = read_cursor(c, &f->tracks[i], r->cursors[i]->session,
+                             r->cursors[i]->from, &names[i], err);
+    if (!status) {
+        f->single = r->session != NULL;
+        status = watch_begin(c->server->watch, f, names, err);
+        if (!status)
+            return SESSILE_OK; /* the call and the follower are others' now */
+    }
+    if (f)
+        mem_free(&c->server->alloc, f, f->size);
+    return status;
+}
+
+const method methods_watch[] = {
+    METHOD("StreamSessionEvents", stream_events, events_request,
+           METHOD_READS | METHOD_STREAMS),
+    {NULL, NULL, 0, NULL},
+};
