@@ -112,8 +112,13 @@ static sessile_status open_one(call *c, const void *request, sessile_error *err)
         status = records_lock_to_read(c, log, &locked, err);
     if (!status)
         status = all->store.table->size(log->log, &reply.bytes, &reply.mtime_ms, err);
-    if (!status && read_ahead(c, log, &reply, err))
-        reply.first.len = reply.cache.len = 0; /* who reads it is told why not */
+    if (!status) {
+        status = read_ahead(c, log, &reply, err);
+        if (status && status != SESSILE_NOTFOUND) {
+            reply.first.len = reply.cache.len = 0; /* who reads it is told why not */
+            status = SESSILE_OK;
+        }
+    }
     if (locked)
         records_unlock(c, log);
     error_clear(status ? NULL : err);
@@ -151,6 +156,30 @@ static sessile_status fill_fence(call *c, record_log *log, Sessile__V1__RecordLo
     return SESSILE_OK;
 }
 
+/* `size` of a log that is gone says what its handle saw last, which is not what the
+ * client saw. So it is asked whether it is there. */
+static sessile_status look_at(call *c, record_log *log, Sessile__V1__RecordLook *out,
+                              sessile_error *err)
+{
+    const store *st = &c->server->records->store;
+    uint64_t now = 0;
+    int locked = 0;
+    sessile_status status = records_lock_to_read(c, log, &locked, err);
+    if (!status)
+        status = st->table->size(log->log, &out->bytes, &out->mtime_ms, err);
+    if (!status && st->table->ends && !locked) {
+        status = st->table->ends(st->self, &log->log, 1, &now, err);
+        out->there = now != SESSILE_LOG_GONE;
+        if (out->there)
+            out->bytes = now;
+    } else {
+        out->there = 1;
+    }
+    if (locked)
+        records_unlock(c, log);
+    return status;
+}
+
 static sessile_status look(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__RecordLookRequest *r = request;
@@ -158,18 +187,15 @@ static sessile_status look(call *c, const void *request, sessile_error *err)
     const sessile_backend *t = all->store.table;
     Sessile__V1__RecordLook reply = SESSILE__V1__RECORD_LOOK__INIT;
     record_log *log = NULL;
-    int locked = 0, replaced = 0;
+    int replaced = 0;
     sessile_status status = records_enter(c, err);
     if (status)
         return status;
     status = records_take(all, r->log, &log, err);
     if (!status) {
-        reply.there = 1;
-        status = records_lock_to_read(c, log, &locked, err);
-        if (!status)
-            status = t->size(log->log, &reply.bytes, &reply.mtime_ms, err);
-        if (locked)
-            records_unlock(c, log);
+        status = look_at(c, log, &reply, err);
+        if (!status && !reply.there)
+            status = records_name_taken(all, r->log, &replaced, err);
     } else if (status == SESSILE_NOTFOUND && r->log) {
         status = records_name_taken(all, r->log, &replaced, err);
     }
