@@ -30,7 +30,8 @@ local function settings(app, args)
   return {
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
-    certificate_role = configured.certificate_role, metrics = configured.metrics, plain = configured.plain,
+    certificate_role = configured.certificate_role, metrics = configured.metrics,
+    plain = configured.plain,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
     sessions_served = not configured.services or configured.services.sessions or false,
