@@ -256,7 +256,8 @@ $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.p
 	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
 $(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
 $(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
+$(OBJ)/tests/fuzz/fuzz_request.o $(OBJ)/tests/fuzz/fuzz_remote_url.o: | $(PROTO).h $(RECORD_PROTO).h
+$(OBJ)/tests/fuzz/fuzz_remote_url.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
@@ -357,6 +358,7 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
+$(BUILD)/fuzz/remote_url: $(OBJ)/engine/remote/url.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
 WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 json_message request telemetry) $(BUILD)/bench/rpc

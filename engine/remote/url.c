@@ -80,7 +80,7 @@ static sessile_status take_parameter(remote_url *url, const char *name, size_t n
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (strlen(files[i].name) == name_size &&
             memcmp(files[i].name, name, name_size) == 0) {
-            memcpy(files[i].out, text, sizeof text);
+            memcpy(files[i].out, text, strlen(text) + 1);
             return SESSILE_OK;
         }
     if (name_size == 7 && memcmp(name, "timeout", 7) == 0) {
