@@ -32,7 +32,8 @@ local function serve(path, socket)
     (HOME=/nonexistent SESSILE_CONFIG=%s %s --store sqlite:%s/sessions.db serve --listen unix:%s \
       >%s.log 2>&1 & server=$!; while kill -0 $PPID 2>/dev/null; do sleep 1; done
       kill $server) </dev/null >/dev/null 2>&1 &
-    for i in $(seq 200); do test -S %s && exit 0; sleep 0.05; done; cat %s.log >&2; exit 1]])
+    for i in $(seq 200); do grep -q Serving %s.log && exit 0; sleep 0.05; done
+    cat %s.log >&2; exit 1]])
     :format(path, config, os.getenv "SESSILE_BIN" or "sessile", path, socket, socket, socket,
       socket)))
 end
