@@ -125,6 +125,9 @@ CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
 AUDITOR := $(if $(ENGINE),$(BUILD)/audit/write)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 SERVER := $(if $(wildcard engine/service/module.c),$(BUILD)/libexec/sessile-server)
+# The client of a server of records: loaded when a store's URL asks for it.
+REMOTES := $(call objects,$(call sources,engine/remote/*.c))
+REMOTE := $(if $(REMOTES),$(BUILD)/libexec/libsessile-remote.so)
 # JSON Schema, where a C++ compiler and the headers are.
 VALIJSON    ?= /usr/include/valijson
 HAS_SCHEMA  := $(and $(shell command -v $(CXX)),$(wildcard $(VALIJSON)/validator.hpp),\
@@ -144,7 +147,7 @@ all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
-service: $(SERVER)
+service: $(SERVER) $(REMOTE)
 everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval $(BUILD)/proto/service/sessile_pb2.py
 
@@ -152,10 +155,10 @@ everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(S
 # Each kind of source sees only the headers it may use.
 
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
-$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/screen/schema.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/store/remote.o $(OBJ)/engine/screen/schema.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 # Built again for another prefix.
-$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/screen/schema.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/store/remote.o $(OBJ)/engine/screen/schema.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
 $(OBJ)/prefix: always
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
@@ -244,6 +247,7 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 $(BUILD)/proto/service/%.pb-c.c $(BUILD)/proto/service/%.pb-c.h: engine/service/%.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
+RECORD_PROTO := $(BUILD)/proto/service/records.pb-c
 # Those of the tests of JSON, which have every kind of field.
 KINDS := $(BUILD)/proto/service/kinds.pb-c
 $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
@@ -251,7 +255,8 @@ $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.p
 	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
 $(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
 $(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/fuzz/fuzz_request.o: | $(PROTO).h
+$(OBJ)/tests/fuzz/fuzz_request.o $(OBJ)/tests/fuzz/fuzz_remote_url.o: | $(PROTO).h $(RECORD_PROTO).h
+$(OBJ)/tests/fuzz/fuzz_remote_url.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
@@ -276,6 +281,16 @@ $(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
 $(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
+
+# It brings what it needs of base/ itself, and shows one function: whoever loads it, a host or
+# the executable, may have other versions of the same names.
+$(OBJ)/engine/remote/%.o: DOOR = -I$(BUILD)/proto
+$(REMOTES): | $(RECORD_PROTO).h
+REMOTE_OBJECTS := $(REMOTES) $(filter $(OBJ)/engine/rpc/%,$(SERVICE)) $(OBJ)/proto/records.pb-c.o
+$(BUILD)/libexec/libsessile-remote.so: $(REMOTE_OBJECTS) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	@echo '{ global: remote_store_open; local: *; };' > $(OBJ)/remote.map
+	$(LINK) -shared -Wl,--version-script=$(OBJ)/remote.map -Wl,--as-needed $(if $(SANITIZED),,-Wl,-z,defs) -o $@ $^ -lnghttp2 -lssl -lcrypto -lprotobuf-c $(ENGINE_LIBS)
 
 # Two headers of valijson, changed by limits.sed, come before those of the system. A version
 # in which there is nothing to change is refused.
@@ -315,6 +330,9 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 # A shared object with a store finds sessile_copy() and sessile_free() in the program.
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
+# A store behind a server, which is a process of the tests' own.
+$(filter $(BUILD)/tests/store/%,$(TESTS)): $(BUILD)/service.a | $(REMOTE)
+$(filter $(BUILD)/tests/store/%,$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/model/%,$(TESTS)): $(MODEL_SHARED)
 $(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
 # Tests of the service know what it is made of; a test is linked with what it uses of that.
@@ -343,6 +361,7 @@ $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	$(LINK) -shared -o $@ $^
 
 $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
+$(BUILD)/fuzz/remote_url: $(OBJ)/engine/remote/url.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
 WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 http_query json_message request telemetry) $(BUILD)/bench/rpc
@@ -549,6 +568,7 @@ install: build
 	$(if $(CORE),install -m 755 $(CORE) $(D)/lib/lua/5.4/sessile)
 	$(if $(BIN),install -m 755 $(BIN) $(D)/bin)
 	$(if $(WORKER),install -D -m 755 $(WORKER) $(D)/libexec/sessile/sessile-worker)
+	$(if $(wildcard $(REMOTE)),install -D -m 755 $(REMOTE) $(D)/libexec/sessile/libsessile-remote.so)
 	$(if $(SCHEMA),install -D -m 755 $(SCHEMA) $(D)/libexec/sessile/schema.so)
 	$(if $(wildcard $(SERVER)),install -D -m 755 $(SERVER) $(D)/libexec/sessile/sessile-server)
 	$(if $(wildcard $(SERVER)),install -D -m 644 engine/service/sessile.service $(D)/lib/systemd/system/sessile.service)

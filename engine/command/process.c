@@ -411,9 +411,9 @@ static int process_run(lua_State *L)
     return 1;
 }
 
-/* replace(words, path): the program at the path goes on in place of this one, as if it had
- * been called with these words, the first of which is a name; with its environment and
- * open files. Comes back only with nil, message, code. */
+/* replace(words, path): the program at the path goes on in place of this one, as if it
+ * had been called with these words, the first of which is a name; with its environment
+ * and open files. Comes back only with nil, message, code. */
 static int process_replace(lua_State *L)
 {
     char **words;

@@ -385,6 +385,8 @@ typedef struct sessile_store_options {
     const char *policy_path; /* folders to look for policies in, ':' between; NULL */
     const char *worker; /* for WORKER, and for policy files that others may write: the
                            program; NULL: sessile-worker as installed */
+    const char *remote; /* for grpcs:// and grpc://: the library; NULL:
+                           libsessile-remote.so as installed */
     sessile_limits limits;
     sessile_alloc alloc; /* NULL: malloc */
     void *alloc_ud;

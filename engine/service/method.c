@@ -18,6 +18,9 @@ static const struct {
     {SESSIONS, methods_history},
     {SESSIONS, methods_watch},
     {SESSIONS, methods_run_stream},
+    {"sessile.v1.RecordService", methods_records_logs},
+    {"sessile.v1.RecordService", methods_records_held},
+    {"sessile.v1.RecordService", methods_records_lists},
     {"sessile.v1.NodeService", methods_nodes},
     {"grpc.health.v1.Health", methods_health},
 };
@@ -31,6 +34,15 @@ const method *method_at(size_t i)
             if (i-- == 0)
                 return m;
     }
+    return NULL;
+}
+
+const method *method_any(size_t i)
+{
+    for (size_t t = 0; t < TABLES; t++)
+        for (const method *m = tables[t].methods; m->name; m++)
+            if (i-- == 0)
+                return m;
     return NULL;
 }
 
@@ -63,7 +75,7 @@ const method *method_find(const char *path)
 size_t method_number(const method *m)
 {
     size_t i = 0;
-    while (method_at(i) && method_at(i) != m)
+    for (const method *one; (one = method_any(i)) && one != m;)
         i++;
     return i;
 }

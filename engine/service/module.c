@@ -74,7 +74,18 @@ static int flag_field(lua_State *L, const char *name)
     return is;
 }
 
-static service_settings read_settings(lua_State *L)
+/* What is served, and the store that has the records. */
+static void read_services(lua_State *L, service_settings *s, sessile_store_options *o)
+{
+    s->services = (flag_field(L, "sessions_served") ? SERVICE_SESSIONS : 0u) |
+                  (flag_field(L, "records_served") ? SERVICE_RECORDS : 0u);
+    s->records.url = text_field(L, "records");
+    sessile_store_options_init(o);
+    o->allow_network = flag_field(L, "network");
+    s->records.options = o;
+}
+
+static service_settings read_settings(lua_State *L, sessile_store_options *records)
 {
     service_settings s;
     luaL_checktype(L, 2, LUA_TTABLE);
@@ -100,6 +111,7 @@ static service_settings read_settings(lua_State *L)
     s.guarded = flag_field(L, "guarded");
     s.no_json = flag_field(L, "no_json");
     s.no_reflection = flag_field(L, "no_reflection");
+    read_services(L, &s, records);
     s.reload = asked_to_reload;
     return s;
 }
@@ -107,7 +119,8 @@ static service_settings read_settings(lua_State *L)
 static int run(lua_State *L)
 {
     struct binding_store *store = binding_store_live(L, 1);
-    service_settings settings = read_settings(L);
+    sessile_store_options records;
+    service_settings settings = read_settings(L, &records);
     sessile_error err;
     service *s;
     if (!store)

@@ -88,11 +88,8 @@ static sessile_status open_metrics(observe *o, sessile_error *err)
 {
     metrics_names names = {o->methods, 0, observe_rules, OBSERVE_RULES};
     const method *m;
-    for (size_t i = 0; i + 1 < OBSERVE_METHODS && (m = method_at(i)); i++)
+    for (size_t i = 0; i + 1 < OBSERVE_METHODS && (m = method_any(i)); i++)
         o->methods[names.method_count++] = m->name;
-    /* health, and what else is no method of sessions: method_number() is behind the last
-     */
-    o->methods[names.method_count++] = "other";
     o->metrics = metrics_new(&o->server->alloc, &names);
     return o->metrics ? SESSILE_OK : fail_nomem(err);
 }

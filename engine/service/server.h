@@ -30,6 +30,7 @@ typedef struct call call;
 typedef struct nodes nodes;
 typedef struct relay relay;
 typedef struct watcher watcher;
+typedef struct records records;
 typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
@@ -40,6 +41,7 @@ struct service {
     struct {
         int workers, loops, drain_ms;
         int guarded, json, reflection;
+        unsigned services; /* SERVICE_… */
         char *certificate_role;
         int (*reload)(void *arg);
         void *reload_arg;
@@ -50,6 +52,7 @@ struct service {
     pool *pool;
     keep *keep;
     nodes *nodes;
+    records *records; /* NULL: it does not serve them */
     observe *observe;
     watch *watch;
     runs *runs;
@@ -63,11 +66,13 @@ typedef sessile_status method_function(call *c, const void *request, sessile_err
 enum {
     METHOD_READS = 1,   /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2, /* its reply is a stream */
-    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session */
+    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session; or calls of one
+                           session need not wait for each other */
     METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
     METHOD_LOOP = 16,   /* it blocks nowhere, and needs no credential: it is run on the
                            loop */
-    METHOD_APART = 32   /* it does not wait for the session's other calls */
+    METHOD_APART = 32,  /* it does not wait for the session's other calls */
+    METHOD_RECORDS = 64 /* it is of RecordService */
 };
 
 /* A method of sessile.proto. */
@@ -84,6 +89,9 @@ const method *method_find(const char *path);
 int method_has_service(const char *name);
 /* Those of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
+/* Those of all services. */
+const method *method_any(size_t i);
+/* Its number among them. */
 size_t method_number(const method *m);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
@@ -91,7 +99,8 @@ size_t method_number(const method *m);
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
     methods_watch[], methods_run_stream[];
-extern const method methods_nodes[], methods_health[];
+extern const method methods_nodes[], methods_health[], methods_records_logs[],
+    methods_records_held[], methods_records_lists[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -311,8 +320,9 @@ sessile_status who_calls(call *c, sessile_store **out, sessile_error *err);
 /* ---------------------------------------------------------------------- statuses */
 
 enum {
-    STATUS_AGAIN = 1, /* the call may be made again, even if it was done */
-    STATUS_NOBODY = 2 /* DENIED is about who calls, not about what they may */
+    STATUS_AGAIN = 1,   /* the call may be made again, even if it was done */
+    STATUS_NOBODY = 2,  /* DENIED is about who calls, not about what they may */
+    STATUS_POISONED = 4 /* nothing may be appended through the client's handle any more */
 };
 /* The status of gRPC for one of the engine's. flags: STATUS_… */
 rpc_code status_code(sessile_status status, int flags);
@@ -341,6 +351,13 @@ int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_
 /* 1: a request of that type has `once`: it may be made again. */
 int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
                     size_t size);
+/* ---------------------------------------------------------------------- records */
+
+/* The records of the store at url, for clients that have its key. NULL is closed, too. */
+sessile_status records_open(records **out, const char *url,
+                            const sessile_store_options *options, const allocator *a,
+                            sessile_error *err);
+void records_close(records *r);
 
 /* ---------------------------------------------------------------------- open sessions */
 

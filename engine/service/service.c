@@ -67,6 +67,7 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.loops = loops_wanted();
     s->settings.drain_ms = or_default(in->ms.drain, DRAIN_MS);
     s->settings.guarded = in->guarded;
+    s->settings.services = in->services ? in->services : SERVICE_SESSIONS;
     s->settings.json = !in->no_json;
     s->settings.reflection = !in->no_reflection;
     s->settings.reload = in->reload;
@@ -107,7 +108,25 @@ static sessile_status open_listener(service *s, const service_settings *in,
                  "%s can be reached by others, who would read and send everything in "
                  "clear text: give cert and key, or listen at 127.0.0.1",
                  in->listen.address);
+    if (!status && (s->settings.services & SERVICE_RECORDS) && !in->guarded &&
+        !rpc_listener_local(s->listener))
+        status =
+            fail(err, SESSILE_DENIED,
+                 "%s can be reached by others, and without a guard whoever connects may "
+                 "change and remove records: configure a guard, or listen at 127.0.0.1",
+                 in->listen.address);
     return status;
+}
+
+static sessile_status open_records(service *s, const service_settings *in,
+                                   sessile_error *err)
+{
+    if (!(s->settings.services & SERVICE_RECORDS))
+        return SESSILE_OK;
+    if (!in->records.url)
+        return fail(err, SESSILE_INVALID, "the server has no store to serve records of");
+    return records_open(&s->records, in->records.url, in->records.options, &s->alloc,
+                        err);
 }
 
 sessile_status service_open(service **out, sessile_store *store,
@@ -128,6 +147,8 @@ sessile_status service_open(service **out, sessile_store *store,
         status = keep_open(&s->keep, store,
                            (size_t)or_default(settings->size.sessions, SESSIONS),
                            &s->alloc, err);
+    if (!status)
+        status = open_records(s, settings, err);
     if (!status)
         status = pool_open(&s->pool, s->settings.workers,
                            (size_t)or_default(settings->size.waiting, WAITING), &s->alloc,
@@ -254,6 +275,7 @@ void service_close(service *s)
     nodes_close(s->nodes);
     s->nodes = NULL;
     pool_close(s->pool);
+    records_close(s->records);
     observe_stop(s->observe);
     if (s->listener)
         rpc_listener_close(s->listener);

@@ -13,6 +13,8 @@
 
 typedef struct service service;
 
+enum { SERVICE_SESSIONS = 1, SERVICE_RECORDS = 2 };
+
 /* Text is copied. 0 and NULL: the default. */
 typedef struct service_settings {
     struct {
@@ -45,6 +47,14 @@ typedef struct service_settings {
         int replicas;    /* standbys that commits wait for; with fewer, the health of
                             "replicas" is NOT_SERVING. 0: nobody asks */
     } nodes;
+    unsigned services; /* SERVICE_…; sessions */
+    /* With SERVICE_RECORDS: the store that has them, which is opened without a key, and
+     * with what of the options store_backend_open() uses. Without a guard they are served
+     * to this machine alone. */
+    struct {
+        const char *url;
+        const sessile_store_options *options;
+    } records;
     int guarded;       /* 1: the store has a guard, and each call needs a credential */
     int no_json;       /* 1: gRPC alone */
     int no_reflection; /* 1: a client cannot ask which methods there are */

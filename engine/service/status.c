@@ -79,7 +79,7 @@ const char *status_code_name(rpc_code code)
 void status_finish(rpc_call *rpc, const sessile_error *err, int flags)
 {
     char name[32], retry[32];
-    rpc_header trailers[3] = {{"sessile-status", name}};
+    rpc_header trailers[4] = {{"sessile-status", name}};
     size_t n = 1;
     snprintf(name, sizeof name, "E%s", sessile_status_name(err->code));
     if (err->retry_ms > 0) {
@@ -88,5 +88,7 @@ void status_finish(rpc_call *rpc, const sessile_error *err, int flags)
     }
     if (err->rule[0])
         trailers[n++] = (rpc_header){"sessile-rule", err->rule};
+    if (flags & STATUS_POISONED)
+        trailers[n++] = (rpc_header){"sessile-poisoned", "1"};
     rpc_finish(rpc, status_code(err->code, flags), err->message, trailers, n);
 }

@@ -64,7 +64,8 @@ typedef struct origin {
     int records;                  /* or records that come later */
 } origin;
 
-static sessile_status open_origin(store_core *s, origin *from, int allow_network,
+static sessile_status open_origin(store_core *s, origin *from,
+                                  const sessile_store_options *options,
                                   sessile_error *err)
 {
     const sessile_backend *table = from->table;
@@ -78,8 +79,9 @@ static sessile_status open_origin(store_core *s, origin *from, int allow_network
                           &(store_setup){.os = s->os,
                                          .alloc = &s->alloc,
                                          .timeout_ms = s->config.timeout_ms,
-                                         .allow_network = allow_network,
-                                         .unsynced = s->durability == SESSILE_NONE},
+                                         .allow_network = options->allow_network,
+                                         .unsynced = s->durability == SESSILE_NONE,
+                                         .remote = options->remote},
                           err);
     from->table = NULL;
     return store_hosted_open(&s->backend, table, from->self, &s->alloc, err);
@@ -159,7 +161,7 @@ static sessile_status open_store(store_core **out, origin *from,
                       "the default agent's name is longer than the limit [id]");
         goto out;
     }
-    status = open_origin(s, from, options->allow_network, err);
+    status = open_origin(s, from, options, err);
     if (!status && s->over_records && s->limits.sessions_per_agent)
         status = fail(err, SESSILE_UNSUPPORTED,
                       "the host keeps the sessions of this store: it has to count them "

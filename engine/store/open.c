@@ -13,6 +13,7 @@
 #include "store/file/open.h"
 #include "store/postgres/open.h"
 #include "store/ram.h"
+#include "store/remote.h"
 #include "store/sqlite/open.h"
 
 static sessile_status open_file(store *out, const char *path, const store_setup *setup,
@@ -71,6 +72,10 @@ static const scheme schemes[] = {
      open_postgres},
     {{"postgresql", SESSILE_PLACE_SERVER, NULL, "another name of postgres"},
      open_postgres},
+    {{"grpcs", SESSILE_PLACE_SERVER, "grpcs://…", "a server of records"},
+     store_remote_open},
+    {{"grpc", SESSILE_PLACE_SERVER, NULL, "the same without TLS, on this machine"},
+     store_remote_open},
     {{"ram", SESSILE_PLACE_MEMORY, "ram:", "in memory, until it is closed"}, open_ram},
 };
 
@@ -215,6 +220,7 @@ sessile_status store_backend_open(store *out, const char *url,
                                      .alloc = &a,
                                      .timeout_ms = timeout_ms,
                                      .allow_network = o->allow_network,
-                                     .unsynced = o->durability == SESSILE_NONE},
+                                     .unsynced = o->durability == SESSILE_NONE,
+                                     .remote = o->remote},
                       err);
 }

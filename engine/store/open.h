@@ -12,8 +12,9 @@ typedef struct store_setup {
     const os_table *os;
     const allocator *alloc;
     int timeout_ms;
-    int allow_network; /* write also on a network file system */
-    int unsynced;      /* appends need not be durable before `sync` */
+    int allow_network;  /* write also on a network file system */
+    int unsynced;       /* appends need not be durable before `sync` */
+    const char *remote; /* libsessile-remote.so; NULL: as installed */
 } store_setup;
 
 /* Opens the store that `url` names. No error message repeats a URL that may contain a
@@ -31,8 +32,9 @@ sessile_status store_open(store *out, const char *url, const store_setup *setup,
  * sessile_store.h says of a backend holds of out->table: locks are for the caller to
  * take, names and records for the caller to check.
  *
- * options (may be NULL): durability, allow_network, alloc and config.timeout_ms are used.
- * Ended by store_close(), after all logs were closed. INVALID, and as store_open().
+ * options (may be NULL): durability, allow_network, alloc, remote and config.timeout_ms
+ * are used. Ended by store_close(), after all logs were closed. INVALID, and as
+ * store_open().
  */
 sessile_status store_backend_open(store *out, const char *url,
                                   const sessile_store_options *options,

@@ -184,12 +184,13 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
     out->encoding = binding_field_string(L, table, "encoding");
     out->encoding_path = binding_field_string(L, table, "encoding_path");
     out->worker = binding_field_string(L, table, "worker");
+    out->remote = binding_field_string(L, table, "remote");
     read_limits(L, table, &out->limits);
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
- * reserve, keep_min, policy_path, isolation, worker, model, encoding, encoding_path,
- * count, limits})
+ * reserve, keep_min, policy_path, isolation, worker, remote, model, encoding,
+ * encoding_path, count, limits})
  * -> store; nil, message, code */
 int binding_open(lua_State *L)
 {

@@ -96,6 +96,7 @@ local function open_core(where, given)
     encoding = given.encoding and paths.encoding(given.encoding),
     encoding_path = paths.encodings(given.encoding_path),
     isolation = given.isolation, worker = paths.worker(given.worker),
+    remote = paths.remote_library(),
   }
   if type(where) ~= "table" then
     return core.open(where, chosen)
@@ -108,9 +109,9 @@ local function open_core(where, given)
   return adapter.wrap(handle, where, given)
 end
 
---- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil
---- means the option `store`, else the default store. A table of the host's functions (load, save,
---- delete, list) is an adapter.
+--- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH", "postgres://…", "grpcs://…" or
+--- "ram:"; nil means the option `store`, else the default store. A table of the host's functions
+--- (load, save, delete, list) is an adapter.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then
@@ -183,7 +184,8 @@ function sessile.keys_init(url, opts)
   if not source then
     return nil, value, code
   end
-  return core.keys_init(where, { key_source = source, key = value, suite = given.suite })
+  return core.keys_init(where, { key_source = source, key = value, suite = given.suite,
+    remote = paths.remote_library() })
 end
 
 --- Copies every session of one store into another. from, to: a path, a URL, an open store, or

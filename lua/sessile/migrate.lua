@@ -33,7 +33,7 @@ local function place(who, given)
   end
   return {
     url = paths.expand_url(opts.url), key_source = source, key = value, suite = opts.suite,
-    timeout_ms = opts.timeout_ms, network = opts.network,
+    timeout_ms = opts.timeout_ms, network = opts.network, remote = paths.remote_library(),
   }
 end
 

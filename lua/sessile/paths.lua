@@ -196,6 +196,11 @@ function paths.server()
   return libexec "sessile-server"
 end
 
+--- The library of stores behind a server, grpcs://; nil: where the engine was installed.
+function paths.remote_library()
+  return libexec "libsessile-remote.so"
+end
+
 --- The library that knows JSON Schema; nil: none is found.
 function paths.schema_library()
   return libexec "schema.so"

@@ -1,4 +1,4 @@
--- elsewhere.lua: the same specs over another backend. With TEST_STORE=sqlite or postgres
+-- elsewhere.lua: the same specs over another backend. With TEST_STORE=sqlite, postgres or grpc
 -- (tests/run --store) a spec that opens a folder, or `ram:`, gets a database in its place, a place
 -- of its own for each folder; so does the executable that it runs. Stores that name their backend,
 -- and a host's, stay what they are.
@@ -12,6 +12,32 @@ end
 
 local count = 0
 
+local function hash(path)
+  local sum = 0
+  for i = 1, #path do
+    sum = (sum * 31 + path:byte(i)) % 0x100000000
+  end
+  return ("%08x"):format(sum)
+end
+
+-- A server of the records of a database below path, which ends soon after this process. It has no
+-- key, and no home where it could find one.
+local function serve(path, socket)
+  local config = socket .. ".lua"
+  local file <close> = assert(io.open(config, "w"))
+  file:write 'return { serve = { services = { "records" } } }'
+  file:close()
+  assert(os.execute(([[
+    mkdir -p %s
+    (HOME=/nonexistent SESSILE_CONFIG=%s %s --store sqlite:%s/sessions.db serve --listen unix:%s \
+      >%s.log 2>&1 & server=$!; while kill -0 $PPID 2>/dev/null; do sleep 1; done
+      kill $server) </dev/null >/dev/null 2>&1 &
+    for i in $(seq 200); do grep -q Serving %s.log && exit 0; sleep 0.05; done
+    cat %s.log >&2; exit 1]])
+    :format(path, config, os.getenv "SESSILE_BIN" or "sessile", path, socket, socket, socket,
+      socket)))
+end
+
 local places = {
   sqlite = function(path) return "sqlite:" .. path .. "/sessions.db" end,
 
@@ -19,11 +45,16 @@ local places = {
   postgres = function(path)
     local server = assert(require("spec.support.postgres").server())
     local name = path:gsub("%u", "%0_"):lower():gsub("[^%w_]", "_"):sub(-48)
-    local sum = 0
-    for i = 1, #path do
-      sum = (sum * 31 + path:byte(i)) % 0x100000000
+    return ("%s?schema=t%s%s"):format(server.url, hash(path), name)
+  end,
+  grpc = function(path)
+    local socket = os.getenv "TMPDIR" .. ("/grpc-%s.sock"):format(hash(path))
+    local there = io.popen("test -S " .. socket .. " && echo yes")
+    if there:read "a" == "" then
+      serve(path, socket)
     end
-    return ("%s?schema=t%08x%s"):format(server.url, sum, name)
+    there:close()
+    return "grpc://" .. socket
   end,
 }
 
@@ -57,7 +88,7 @@ end
 --- sessile.open, from here on, of this process.
 function elsewhere.install()
   if not places[elsewhere.kind] then
-    assert(not elsewhere.kind, "TEST_STORE: sqlite, postgres or file")
+    assert(not elsewhere.kind, "TEST_STORE: sqlite, postgres, grpc or file")
     return
   end
   local sessile = require "sessile"

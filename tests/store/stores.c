@@ -5,6 +5,8 @@
 
 #include "store/fenced.h"
 #include "store/minimal.h"
+#include "store/open.h"
+#include "store/served.h"
 #include "store/file/open.h"
 #include "store/sqlite/open.h"
 #include "store/postgres/open.h"
@@ -154,6 +156,39 @@ static void postgres_url(void *place, char out[512])
     snprintf(out, 512, "%s", (char *)place);
 }
 
+static void *served_files(void)
+{
+    return served_start(0);
+}
+
+static void *served_database(void)
+{
+    return served_start(1);
+}
+
+static void served_free(void *place)
+{
+    served_end(place);
+}
+
+static sessile_status remote(void *place, const sessile_backend **table, void **self,
+                             sessile_error *err)
+{
+    store st = {NULL, NULL};
+    sessile_store_options options;
+
+    sessile_store_options_init(&options);
+    options.remote = served_library();
+    options.durability = SESSILE_NONE;
+    return taken(store_backend_open(&st, served_url(place), &options, err), &st, table,
+                 self);
+}
+
+static void remote_url(void *place, char out[512])
+{
+    snprintf(out, 512, "%s", served_url(place));
+}
+
 static sessile_status minimal(void *place, const sessile_backend **table, void **self,
                               sessile_error *err)
 {
@@ -180,6 +215,13 @@ const suite_store suite_stores[] = {
     {"sqlite, sealed", 1, 0, folder, folder_free, sqlite, sqlite_url, 1, NULL},
     {"postgres, plain", 0, 0, schema, schema_free, postgres, postgres_url, 1, no_server},
     {"postgres, sealed", 1, 0, schema, schema_free, postgres, postgres_url, 1, no_server},
+    {"served files, plain", 0, 0, served_files, served_free, remote, remote_url, 1, NULL},
+    {"served files, sealed", 1, 0, served_files, served_free, remote, remote_url, 1,
+     NULL},
+    {"served sqlite, plain", 0, 0, served_database, served_free, remote, remote_url, 1,
+     NULL},
+    {"served sqlite, sealed", 1, 0, served_database, served_free, remote, remote_url, 1,
+     NULL},
     {"a host's, plain", 0, 0, medium, medium_free, minimal, NULL, 0, NULL},
     {"a host's, sealed", 1, 0, medium, medium_free, minimal, NULL, 0, NULL},
     {"a host's that fences, plain", 0, 0, database, database_free, fenced, NULL, 0, NULL},

@@ -5,6 +5,7 @@
  * Owns the places of the cases: each case has one of its own, which is gone afterwards.
  */
 #include "store/suite.h"
+#include "store/served.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,6 +50,7 @@ void site_options(const site *g, sessile_store_options *out)
     out->config.has_timeout = 1;
     out->config.timeout_ms = 60000;
     out->durability = SESSILE_NONE;
+    out->remote = served_library();
 }
 
 sessile_store *site_store(const site *g)

@@ -47,6 +47,21 @@ function kinds.choice(at, value, _, row)
     read.shown(value)))
 end
 
+-- As a table whose keys are the services.
+function kinds.services(at, value)
+  local of = {}
+  for _, name in ipairs(type(value) == "table" and value or { value }) do
+    if name ~= "sessions" and name ~= "records" then
+      wrong(at, ("\"sessions\" or \"records\" expected, got %s"):format(read.shown(name)))
+    end
+    of[name] = true
+  end
+  if not next(of) then
+    wrong(at, "a list of \"sessions\" and \"records\" expected, got " .. read.shown(value))
+  end
+  return of
+end
+
 function kinds.boolean(at, value)
   if type(value) ~= "boolean" then
     wrong(at, "true or false expected, got " .. read.shown(value))

@@ -186,6 +186,10 @@ schema.keys = {
       .. "\"7d\" } }, users = … }`, each after its newest entry; `false`: for ever" },
   { name = "serve.listen", kind = "name", default = "127.0.0.1:7071", own = true,
     about = "where `serve` listens: `\"HOST:PORT\"`, `\"[::]:7071\"`, `\"unix:/path\"`" },
+  { name = "serve.services", kind = "services", default = "{ \"sessions\" }", own = true,
+    about = "what is served: `\"sessions\"`, and `\"records\"`, for clients that have the key "
+      .. "themselves and name the store `grpcs://HOST:PORT/`; with records alone the server needs "
+      .. "no key" },
   { name = "serve.metrics", kind = "name", default = "none", own = true,
     about = "where Prometheus finds `/metrics`, as `\"127.0.0.1:7072\"`; no ids and no texts are "
       .. "in it" },

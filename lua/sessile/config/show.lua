@@ -143,6 +143,9 @@ local kinds = {
   prices = literal,
   policy = function(v) return not v and "none" or type(v) == "string" and v or literal(v) end,
   paths = function(v) return table.concat(v, ":") end,
+  services = function(v)
+    return v.sessions and v.records and "sessions, records" or v.records and "records" or "sessions"
+  end,
 }
 
 local UNITS = { time = "ms", timeout = "ms", ms = "ms", ttl = "ms", size = "bytes",

@@ -6,6 +6,8 @@
 local guard_open = require "sessile.guard_open"
 local paths = require "sessile.paths"
 local process = require "sessile.process"
+local sessile = require "sessile"
+local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
 local ADDRESS = "127.0.0.1:7071"
@@ -33,6 +35,8 @@ local function settings(app, args)
     replicas = configured.replicas,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
+    sessions_served = not configured.services or configured.services.sessions or false,
+    records_served = configured.services and configured.services.records or false,
   }
 end
 
@@ -43,13 +47,25 @@ local function tell(app, args, given, found)
     io.stdout:flush()
     return
   end
-  app:out(("%s %s at %s, %s.%s\n"):format(args.check and "Would serve" or "Serving",
-    terminal.line(found.store), found.address, found.tls and "with TLS" or "without TLS",
+  app:out(("%s %s%s at %s, %s.%s\n"):format(args.check and "Would serve" or "Serving",
+    found.records and "the records of " or "", terminal.line(found.store), found.address,
+    found.tls and "with TLS" or "without TLS",
     found.metrics and (" Metrics are at http://%s/metrics."):format(found.metrics) or ""))
   io.stdout:flush()
   if not given.guarded then
     app:note "The store has no guard: whoever can connect may do everything."
   end
+end
+
+-- The store that says who calls. Records are served without a key, so without what the store itself
+-- knows of users and access keys: a guard then goes by tokens, certificates and configured roles.
+local function front(app, given, create)
+  if given.sessions_served then
+    return app.try(app:store(create, { isolation = "worker" }))
+  end
+  local guard = app:config().guard
+  return app.try(sessile.open("ram:", { key = false,
+    guard = guard and guard_open.for_host(guard) or nil }))
 end
 
 return {
@@ -67,18 +83,24 @@ return {
     The server keeps the key, the policies and the models; clients have none of them. With a guard,
     each call needs an access key or a token, or the client's certificate. Without TLS it listens
     only where nobody else can connect. SIGTERM ends it: calls that are under way finish first.
-    SIGHUP reads the certificates again.]],
+    SIGHUP reads the certificates again.
+
+    With `serve = { services = { "records" } }` the clients have the key, and the server keeps what
+    it cannot read: `sessile --store grpcs://HOST:PORT/` works as with a store of one's own.]],
   run = function(app, args)
     if not has_service then
       return go_on_as_server()
     end
     app.globals.as_host = true
-    local store = app.try(app:store(not args.check, { isolation = "worker" }))
     local given = settings(app, args)
+    local store = front(app, given, not args.check)
     given.guarded = guard_open.is_on(store)
+    local url, folder = stores.place(app.globals)
+    given.records = given.records_served and (url or folder) or nil
+    given.network = app.globals.network
     local served, message, code = service.run(store._core, given, function(address, metrics)
-      tell(app, args, given, { store = store.url, address = address, metrics = metrics,
-        tls = given.cert ~= nil, guarded = given.guarded })
+      tell(app, args, given, { store = given.records or store.url, records = given.records ~= nil,
+        address = address, metrics = metrics, tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)
