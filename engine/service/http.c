@@ -14,6 +14,7 @@
 
 #include "service/http_query.h"
 #include "service/json.h"
+#include "service/nodes.h"
 
 #define REQUEST_MOST (((size_t)8 << 20) / 100 * 101)
 
@@ -32,9 +33,10 @@ static int is_json_type(const char *type)
 
 static void answer_health(service *s, rpc_call *rpc)
 {
-    int ends = atomic_load(&s->stops) > 0;
-    if (ends)
-        rpc_http_reply(rpc, 503, "text/plain", "the server is ending\n", 21);
+    const int serves =
+        atomic_load(&s->stops) == 0 && (!s->nodes || nodes_serving(s->nodes));
+    if (!serves)
+        rpc_http_reply(rpc, 503, "text/plain", "not serving\n", 12);
     else
         rpc_http_reply(rpc, 200, "text/plain", "ok\n", 3);
 }

@@ -3,7 +3,7 @@
  *
  *   POST /sessile.v1.SessionService/Method   a request as JSON, its reply as JSON
  *   GET  /v1/events?id=…                     events of a session as text/event-stream
- *   GET  /healthz                            200, or 503 once the server ends
+ *   GET  /healthz                            200, or 503 when it does not serve
  *
  * http.c reads requests and makes calls of them, http_reply.c writes what calls say.
  */
