@@ -25,12 +25,13 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
-# Foreign clients and judges of the service.
-TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler openssl curl
+# Foreign ends of gRPC and HTTP, and Google's own JSON of messages, which judge ours; a test says so when
+# its own is absent.
+TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler nghttp2-client curl openssl
 # For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql redis-server
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES)
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
@@ -76,6 +77,8 @@ WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
 SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+RECORD_PROTO := $(BUILD)/proto/service/records.pb-c
+PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
@@ -241,12 +244,8 @@ $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 
-# The messages of the service, from its one description. What protoc-c writes is not linted.
-$(PROTO).c $(PROTO).h &: engine/service/sessile.proto
-	@mkdir -p $(@D)
-	protoc-c --c_out=$(@D) -Iengine/service $<
-RECORD_PROTO := $(BUILD)/proto/service/records.pb-c
-$(RECORD_PROTO).c $(RECORD_PROTO).h &: engine/service/records.proto
+# The messages of the service, from their descriptions. What protoc-c writes is not linted.
+$(BUILD)/proto/service/%.pb-c.c $(BUILD)/proto/service/%.pb-c.h: engine/service/%.proto
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
 # Those of the tests of JSON, which have every kind of field.
@@ -269,11 +268,10 @@ $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
-ifneq ($(wildcard engine/service/sessile.proto),)
-SERVICE += $(OBJ)/proto/sessile.pb-c.o $(OBJ)/proto/records.pb-c.o
-$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO).h $(RECORD_PROTO).h
-$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO).h $(RECORD_PROTO).h
-endif
+PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
+SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
+$(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO_H)
 $(BUILD)/service.a: $(SERVICE)
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -343,9 +341,14 @@ SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call source
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+$(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
-$(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o direct.o)
+$(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
+# Methods called over a connection, in one process.
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream clients)
+$(SERVED): $(OBJ)/tests/unit/service/serving.o
+$(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
@@ -361,7 +364,7 @@ $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 $(BUILD)/fuzz/remote_url: $(OBJ)/engine/remote/url.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
-WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 json_message request telemetry) $(BUILD)/bench/rpc
+WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 http_query json_message request telemetry) $(BUILD)/bench/rpc
 $(WITH_SERVICE): $(BUILD)/service.a
 $(WITH_SERVICE): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
@@ -481,7 +484,7 @@ asan: deps-test
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
 # does AddressSanitizer, whose allocator may be locked by that thread when it forks.
 THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED),$(TEST_C))) \
-           tests/store/test_backend.c
+           tests/store/test_backend.c $(addprefix tests/unit/service/test_,events run_stream)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
@@ -565,9 +568,11 @@ install: build
 	$(if $(CORE),install -m 755 $(CORE) $(D)/lib/lua/5.4/sessile)
 	$(if $(BIN),install -m 755 $(BIN) $(D)/bin)
 	$(if $(WORKER),install -D -m 755 $(WORKER) $(D)/libexec/sessile/sessile-worker)
-	$(if $(wildcard $(SERVER)),install -D -m 755 $(SERVER) $(D)/libexec/sessile/sessile-server)
 	$(if $(wildcard $(REMOTE)),install -D -m 755 $(REMOTE) $(D)/libexec/sessile/libsessile-remote.so)
 	$(if $(SCHEMA),install -D -m 755 $(SCHEMA) $(D)/libexec/sessile/schema.so)
+	$(if $(wildcard $(SERVER)),install -D -m 755 $(SERVER) $(D)/libexec/sessile/sessile-server)
+	$(if $(wildcard $(SERVER)),install -D -m 644 engine/service/sessile.service $(D)/lib/systemd/system/sessile.service)
+	$(if $(wildcard $(SERVER)),sed -i 's|@PREFIX@|$(PREFIX)|' $(D)/lib/systemd/system/sessile.service)
 	cd lua/sessile && find . -name '*.lua' \
 	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
 	find policies -maxdepth 1 -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
@@ -592,6 +597,7 @@ clean:
 
 help:
 	@echo 'make           the library, the Lua module, the command'
+	@echo 'make service   the server: sessile serve (needs: $(SERVICE_PACKAGES))'
 	@echo 'make demo      install what is missing, build, show the main job'
 	@echo 'make test      install what is missing, build, run every test'
 	@echo 'make check     warnings as errors, layers, style, lint, headers, then every test'

@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include "admin/list.h"
+#include "api/inside.h"
 #include "guard/hold.h"
 #include "policy/policy.h"
 #include "session/limits.h"
@@ -208,4 +209,14 @@ sessile_status sessile_list(sessile_store *store, const char *agent, sessile_lis
     GUARD_ENTER(list, store);
     GUARD_NAMES(sessile_list_options, options, guard_own_list);
     return GUARD_LEAVE(list_sessions(core, GUARD_WHO, options, out, count, err));
+}
+
+const store *api_backend(const sessile_store *host)
+{
+    return &GUARD_OWN(host)->backend;
+}
+
+const char *api_default_agent(const sessile_store *host)
+{
+    return GUARD_OWN(host)->agent;
 }

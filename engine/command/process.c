@@ -411,15 +411,17 @@ static int process_run(lua_State *L)
     return 1;
 }
 
-/* replace(words): the program at words[1], a path, goes on in place of this one, with its
- * environment and open files. Comes back only with nil, message, code. */
+/* replace(words, path): the program at the path goes on in place of this one, as if it had
+ * been called with these words, the first of which is a name; with its environment and
+ * open files. Comes back only with nil, message, code. */
 static int process_replace(lua_State *L)
 {
     char **words;
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
+    luaL_checkstring(L, 2);
+    lua_settop(L, 2);
     words = words_of(L);
-    execv(words[0], words);
+    execv(lua_tostring(L, 2), words);
     return failed(L, strerror(errno), errno == ENOENT ? "ENOTFOUND" : "EDENIED");
 }
 

@@ -953,6 +953,21 @@ typedef struct sessile_deletion {
 SESSILE_API sessile_status sessile_deletions(sessile_store *store, sessile_deletion **out,
                                              size_t *count, sessile_error *err);
 
+/* A server that shares the store (`sessile serve`). */
+typedef struct sessile_store_node {
+    const char *name, *address, *version; /* address: where the others connect to it */
+    int64_t started_ms;                   /* since 1970, by the database's clock */
+    int64_t left_ms; /* of its lease, which it renews each half second; 0 or less: it ran
+                        out so long ago, and the server is not alive */
+    uint64_t sessions; /* that it keeps open */
+    uint64_t calls;    /* that it has served */
+} sessile_store_node;
+/* Lists them, by name; free *out with sessile_free(). One that ended is left out, one
+ * that was killed stays in the list for an hour. UNSUPPORTED: the store is in no
+ * PostgreSQL database, so no servers share it. */
+SESSILE_API sessile_status sessile_nodes(sessile_store *store, sessile_store_node **out,
+                                         size_t *count, sessile_error *err);
+
 #define SESSILE_RETENTION_MS (INT64_C(90) * 24 * 60 * 60 * 1000)
 /* Call the init function first. */
 typedef struct sessile_purge_options {

@@ -70,6 +70,9 @@ void call_over(rpc_call *call, rpc_gone why);
 void call_sent(rpc_call *call, size_t size);
 /* Ends a call in whose request something is wrong: as a gRPC status, or one of HTTP. */
 void call_refuse(rpc_call *call, rpc_code code, int http, const char *text);
+/* The box has something; the deadline passed. */
+void reply_deliver(mail *m);
+void reply_too_late(timer *t);
 /* The protocol's part: sends what is in reply and in the stream's queue. */
 void serve_pump(rpc_call *call); /* HTTP/2 */
 void http1_pump(rpc_call *call);

@@ -61,6 +61,9 @@ typedef struct http2 {
 int http2_begin(conn *c);
 http2 *http2_of(conn *c);
 
+/* What nghttp2 calls, with the http2 as its argument; NULL: no memory. */
+nghttp2_session_callbacks *http2_callbacks(void);
+
 void http2_add(http2 *h2, stream *s, int32_t id);
 void http2_remove(http2 *h2, stream *s);
 /* There is more to send, or nothing more will come. */
@@ -75,7 +78,6 @@ int http2_stuck(stream *s);
 /* An nghttp2_nv that points to what is given, and copies it when submitted. */
 nghttp2_nv http2_nv(const char *name, const char *value);
 /* Submits what a stream says first: its own and more fields. 0; -1: no memory. */
-#define HTTP2_OWN_FIELDS 12
 int http2_headers(stream *s, const nghttp2_nv *own, size_t n, const fields *more,
                   int last);
 int http2_trailers(stream *s, const nghttp2_nv *own, size_t n, const fields *more);

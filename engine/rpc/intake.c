@@ -256,6 +256,7 @@ void intake_pause(stream *s, int paused)
     s->in.paused = paused != 0;
     if (paused)
         return;
+    s->in.since = 0; /* the peer was not slow: it had to wait */
     held = s->in.held;
     buf_init(&s->in.held, held.alloc);
     if (held.size)

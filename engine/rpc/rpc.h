@@ -8,6 +8,8 @@
  * its call to another thread, which may reply from there: rpc_send() and rpc_finish() may
  * be called by any thread, and wake the loop.
  *
+ * Memory is the allocator's of a loop, which any thread may call.
+ *
  * A call has one owner of each reference. The loop holds one until `gone`; whoever keeps
  * a call longer takes another with rpc_call_keep().
  *
@@ -64,7 +66,8 @@ typedef struct rpc_limits {
     } count;
     struct {
         int handshake; /* TLS */
-        int first;     /* until the first request, and from its first byte to its last */
+        int first;     /* until the first request; and a request, of gRPC each message of
+                          it, from its first byte to its last */
         int idle;      /* a connection without a call; 0: for ever */
         int age;       /* a connection is asked to end after about this long; 0: never */
         int stuck;     /* a peer that takes nothing of what waits for it: its call is
@@ -86,7 +89,8 @@ typedef struct rpc_tls_files {
     const char *cert, *key; /* PEM files; a client may have none */
     const char *ca;         /* server: clients must show a certificate of this authority.
                                Client: the authority that it believes; NULL: the system's */
-    const char *name;       /* client: the name that the server's certificate must have */
+    const char *name;       /* client: the name that the server's certificate must have;
+                               NULL: the host of the channel's address */
 } rpc_tls_files;
 
 /* TLS 1.2 or later, ALPN h2 and http/1.1. DENIED: a key that others may read. INVALID,
@@ -175,7 +179,8 @@ int rpc_listener_local(const rpc_listener *l);
  * later the last id), and lets calls finish. Any thread. rpc_loop_look() tells when none
  * is left. */
 void rpc_listener_drain(rpc_listener *l);
-/* Frees it. Its loops must not be running. */
+/* Ends its connections and frees it. Its loops must not be running; they may be closed
+ * before it or after it. */
 void rpc_listener_close(rpc_listener *l);
 
 void rpc_call_keep(rpc_call *call); /* any thread */
@@ -245,7 +250,7 @@ typedef struct rpc_request rpc_request;
 sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
                                 rpc_tls *tls, const rpc_limits *limits,
                                 sessile_error *err);
-/* Its requests end as UNAVAILABLE first. */
+/* Its requests end as UNAVAILABLE first. Before the loop is closed. */
 void rpc_channel_close(rpc_channel *channel);
 /* ms since the peer was last heard (bytes of any kind), if it is connected; -1: it is
  * not. With limits.ms.ping it tells within that time whether the peer is there. */

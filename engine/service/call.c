@@ -16,6 +16,8 @@
  * A deadline that passes in the queue ends the call before anything was begun: rpc says
  * so to the client, and the worker finds the call over.
  */
+#include "service/http.h"
+#include "service/nodes.h"
 #include "service/observe.h"
 #include "service/watch.h"
 
@@ -25,6 +27,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
+enum { REQUEST_ON_LOOP = 4096 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -34,6 +37,7 @@ static void call_free(call *c)
     const call_stream *stream = atomic_load(&c->stream);
     if (stream && stream->free)
         stream->free(c);
+    buf_deinit(&c->speech.joined.bytes);
     buf_deinit(&c->request);
     pthread_mutex_destroy(&c->mutex);
     rpc_call_drop(c->rpc);
@@ -58,42 +62,49 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     c->server = s;
     c->rpc = rpc;
     c->method = m;
+    c->flags = STATUS_AGAIN;
+    if (rpc_call_kind(rpc) != RPC_GRPC)
+        c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
+    buf_init(&c->speech.joined.bytes, &s->alloc);
+    atomic_init(&c->speech.headed, 0);
     rpc_call_keep(rpc);
     rpc_call_set(rpc, c);
     observe_begun(c);
     return c;
 }
 
-static void end_with(call *c, const sessile_error *err, int flags)
+void call_fail(call *c, const sessile_error *err)
 {
-    observe_ended(c, status_code(err->code, flags), err->rule);
-    status_finish(c->rpc, err, flags);
+    observe_ended(c, status_code(err->code, c->flags), err->rule);
+    if (c->speech.as == CALL_GRPC)
+        status_finish(c->rpc, err, c->flags);
+    else
+        http_finish(c, err->code, err);
 }
 
+/* Before anything was begun. */
 static void refuse(call *c, sessile_status status, const char *why)
 {
     sessile_error err;
     fail(&err, status, "%s", why);
-    end_with(c, &err, STATUS_AGAIN);
+    call_fail(c, &err);
 }
 
 static void begun(void *ud, rpc_call *rpc)
 {
     service *s = ud;
-    const method *m;
-    if (rpc_call_kind(rpc) != RPC_GRPC) {
-        rpc_http_reply(rpc, 404, "text/plain", "not found\n", 10);
-        return;
-    }
-    m = method_find(rpc_call_path(rpc));
-    if (m && !(s->settings.services &
-               (m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS)))
+    const int http = rpc_call_kind(rpc) != RPC_GRPC;
+    const method *m = http ? http_begun(s, rpc) : method_find(rpc_call_path(rpc));
+    if (m && !method_served(m, s->settings.services)) {
+        if (http)
+            rpc_http_reply(rpc, 404, "text/plain", "not found\n", 10);
         m = NULL;
-    if (!m)
-        rpc_finish(rpc, RPC_UNIMPLEMENTED, "there is no such method", NULL, 0);
-    else if (!call_open(s, rpc, m))
+    }
+    if (m && !call_open(s, rpc, m))
         rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
+    else if (!m && !http)
+        rpc_finish(rpc, RPC_UNIMPLEMENTED, "there is no such method", NULL, 0);
 }
 
 static void run_job(job *j)
@@ -103,20 +114,89 @@ static void run_job(job *j)
     call_release(c);
 }
 
-/* Gives a call to a worker. Its request is there. */
-static void start(call *c)
+static void set_lane(call *c)
 {
-    sessile_error err;
     if (c->method->flags & METHOD_DUPLEX)
         c->job.lane = decode_lane_inside(c->request.data, c->request.size);
-    else if (!(c->method->flags & METHOD_ALL))
+    else if (!(c->method->flags & (METHOD_ALL | METHOD_APART)))
         c->job.lane = decode_lane(c->request.data, c->request.size);
+}
+
+/* Of JSON its session is not known before a worker has read it. */
+static void translate_job(job *j)
+{
+    call *c = (call *)j;
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    if (!rpc_call_over(c->rpc))
+        status = http_translate(c, &err);
+    if (status) {
+        call_fail(c, &err);
+        call_release(c);
+        return;
+    }
+    set_lane(c);
     c->job.run = run_job;
+    pool_put(c->server->pool, &c->job);
+}
+
+void call_submit(call *c)
+{
+    nodes *n = c->server->nodes;
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    c->job.run = run_job;
+    if (c->speech.as != CALL_GRPC)
+        status = http_started(c, &err);
+    if (c->speech.as == CALL_GRPC || c->speech.translated)
+        set_lane(c);
+    else
+        c->job.run = translate_job;
+    if (n)
+        atomic_fetch_add(&n->count.here, 1);
     atomic_fetch_add(&c->references, 1);
-    if (pool_submit(c->server->pool, &c->job, &err)) {
-        end_with(c, &err, STATUS_AGAIN);
+    if (!status)
+        status = pool_submit(c->server->pool, &c->job, &err);
+    if (status) {
+        call_fail(c, &err);
         call_release(c);
     }
+}
+
+/* What blocks nowhere, and anybody may ask. */
+static void run_on_loop(call *c)
+{
+    ProtobufCMessage *request;
+    sessile_error err;
+    sessile_status status = SESSILE_OK;
+    error_clear(&err);
+    arena_init(&c->arena, &c->server->alloc);
+    if (c->request.size > REQUEST_ON_LOOP)
+        status = fail(&err, SESSILE_INVALID, "the request is larger than %d bytes",
+                      REQUEST_ON_LOOP);
+    if (!status)
+        status = decode_request(c->method->input, c->request.data, c->request.size,
+                                &c->arena, &request, &err);
+    if (!status)
+        status = c->method->run(c, request, &err);
+    if (status) {
+        call_fail(c, &err);
+    } else if (!c->watcher) {
+        observe_ended(c, RPC_OK, "");
+        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+    }
+    arena_free(&c->arena);
+}
+
+/* Its request is there. */
+static void start(call *c)
+{
+    if (c->speech.as != CALL_GRPC)
+        call_submit(c); /* served here: its session is not known yet */
+    else if (c->method->flags & METHOD_LOOP)
+        run_on_loop(c);
+    else if (!relay_begin(c))
+        call_submit(c);
 }
 
 static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
@@ -128,7 +208,9 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
     const int duplex = (c->method->flags & METHOD_DUPLEX) != 0;
     if (c->messages++ > 0) {
         const call_stream *stream = atomic_load(&c->stream);
-        if (stream && stream->message)
+        if (duplex && c->relay)
+            relay_message(c->relay, data, size);
+        else if (stream && stream->message)
             stream->message(c, data, size);
         else
             refuse(c, SESSILE_INVALID,
@@ -159,7 +241,9 @@ static void ended(void *ud, rpc_call *rpc)
         return;
     }
     atomic_store(&c->half, 1);
-    if (stream && stream->ended)
+    if (c->relay)
+        relay_half(c->relay);
+    else if (stream && stream->ended)
         stream->ended(c);
 }
 
@@ -168,7 +252,9 @@ static void drained(void *ud, rpc_call *rpc)
     call *c = rpc_call_own(rpc);
     const call_stream *stream = c ? atomic_load(&c->stream) : NULL;
     (void)ud;
-    if (stream && stream->drained)
+    if (c && c->relay)
+        relay_drained(c->relay);
+    else if (stream && stream->drained)
         stream->drained(c);
 }
 
@@ -180,6 +266,10 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
         return;
     observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED,
                   "");
+    if (c->relay)
+        relay_gone(c->relay);
+    if (c->watcher)
+        health_gone(c->watcher);
     const call_stream *stream = atomic_load(&c->stream);
     if (stream) {
         if (stream->gone)
@@ -291,6 +381,12 @@ static int can_stay(sessile_status status)
     }
 }
 
+void call_poke(call *c)
+{
+    if (c->kept && c->server->watch)
+        watch_poke(c->server->watch, kept_session(c->kept));
+}
+
 static void give_session(call *c, sessile_status status)
 {
     pthread_mutex_lock(&c->mutex);
@@ -298,8 +394,7 @@ static void give_session(call *c, sessile_status status)
     c->session = NULL;
     pthread_mutex_unlock(&c->mutex);
     (void)sessile_session_close(session, NULL);
-    if (c->kept && c->server->watch)
-        watch_poke(c->server->watch, kept_session(c->kept));
+    call_poke(c);
     if (c->kept)
         keep_give(c->server->keep, c->kept, can_stay(status));
     c->kept = NULL;
@@ -325,13 +420,28 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
     return status;
 }
 
+/* So that the next call with it can be passed on. */
+static void note_credential(call *c, sessile_status status)
+{
+    sessile_principal who;
+    if (!c->server->settings.guarded || !c->server->nodes)
+        return;
+    if (status == SESSILE_DENIED)
+        nodes_forget(c->server->nodes, c->rpc);
+    else if (!status && !sessile_store_who(c->view, &who, NULL))
+        nodes_learn(c->server->nodes, c->rpc, who.user);
+}
+
 static void finish(call *c, sessile_status status, const sessile_error *err)
 {
     if (status) {
-        end_with(c, err, c->flags);
+        call_fail(c, err);
     } else {
         observe_ended(c, RPC_OK, "");
-        rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+        if (c->speech.as == CALL_GRPC)
+            rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
+        else
+            http_finish(c, SESSILE_OK, NULL);
     }
     if (c->view != c->server->store)
         sessile_store_close(c->view);
@@ -352,6 +462,7 @@ void call_run(call *c)
     arena_init(&c->arena, &s->alloc);
     c->flags = c->method->flags & METHOD_READS ? STATUS_AGAIN : 0;
     status = who_calls(c, &c->view, &err);
+    note_credential(c, status);
     if (status) {
         c->flags |= STATUS_NOBODY | STATUS_AGAIN;
         c->view = NULL;
@@ -386,13 +497,14 @@ void call_leave(call *c, sessile_status status, const sessile_error *err)
 
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err)
 {
-    size_t size = protobuf_c_message_get_packed_size(message);
-    unsigned char *bytes = mem_alloc(&c->server->alloc, size ? size : 1);
-    if (!bytes)
+    buf bytes;
+    if (c->speech.as != CALL_GRPC)
+        return http_send(c, message, err);
+    buf_init(&bytes, &c->server->alloc);
+    if (pack_message(&bytes, message))
         return fail_nomem(err);
-    protobuf_c_message_pack(message, bytes);
-    int sent = rpc_send(c->rpc, bytes, size);
-    mem_free(&c->server->alloc, bytes, size ? size : 1);
+    int sent = rpc_send(c->rpc, bytes.data, bytes.size);
+    buf_deinit(&bytes);
     return sent == 0 ? SESSILE_OK
                      : fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
 }

@@ -161,11 +161,16 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
                        type->short_name);
 }
 
-uint64_t decode_lane_inside(const void *data, size_t size)
+static reader reader_of(const void *data, size_t size)
 {
     static const unsigned char none;
     const unsigned char *bytes = size ? data : &none;
-    reader r = {bytes, bytes + size};
+    return (reader){bytes, bytes + size};
+}
+
+uint64_t decode_lane_inside(const void *data, size_t size)
+{
+    reader r = reader_of(data, size);
     field f;
     if (!read_field(&r, &f) || f.type != WIRE_SIZED)
         return 0;
@@ -174,12 +179,68 @@ uint64_t decode_lane_inside(const void *data, size_t size)
 
 uint64_t decode_lane(const void *data, size_t size)
 {
-    static const unsigned char none;
-    const unsigned char *bytes = size ? data : &none;
-    reader r = {bytes, bytes + size};
+    reader r = reader_of(data, size);
     field f;
     while (r.at < r.end && read_field(&r, &f))
         if (f.id == 1 && f.type == WIRE_SIZED && f.bytes.at < f.bytes.end)
             return hash64(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+    return 0;
+}
+
+/* The bytes of the last field of that number; nothing: there is none. */
+static reader find_field(reader r, uint32_t id)
+{
+    reader out = {NULL, NULL};
+    field f;
+    while (r.at < r.end && read_field(&r, &f))
+        if (f.id == id && f.type == WIRE_SIZED)
+            out = f.bytes;
+    return out;
+}
+
+/* The bytes of a message's session: its field 1, or that of the one part it has. */
+static reader find_session(const ProtobufCMessageDescriptor *type, reader bytes)
+{
+    const ProtobufCMessageDescriptor *session = &sessile__v1__session__descriptor;
+    const ProtobufCFieldDescriptor *first =
+        protobuf_c_message_descriptor_get_field(type, 1);
+    field f;
+    if (first && first->descriptor == session)
+        return find_field(bytes, 1);
+    while (bytes.at < bytes.end && read_field(&bytes, &f)) {
+        const ProtobufCFieldDescriptor *part =
+            protobuf_c_message_descriptor_get_field(type, f.id);
+        if (!part || part->type != PROTOBUF_C_TYPE_MESSAGE || f.type != WIRE_SIZED)
+            continue;
+        first = protobuf_c_message_descriptor_get_field(part->descriptor, 1);
+        if (first && first->descriptor == session &&
+            part->label != PROTOBUF_C_LABEL_REPEATED)
+            return find_field(f.bytes, 1);
+    }
+    return (reader){NULL, NULL};
+}
+
+int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                 sessile_slice out[3])
+{
+    reader session = find_session(type, reader_of(data, size));
+    reader raw = find_field(session, 4);
+    if (raw.at)
+        session = raw;
+    for (uint32_t i = 0; i < 3; i++) {
+        reader name = find_field(session, i + 1);
+        out[i] = (sessile_slice){(const char *)name.at, (size_t)(name.end - name.at)};
+    }
+    return out[2].size > 0;
+}
+
+int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data, size_t size)
+{
+    for (unsigned i = 0; i < type->n_fields; i++)
+        if (type->fields[i].descriptor == &sessile__v1__base__descriptor) {
+            reader base = find_field(reader_of(data, size), type->fields[i].id);
+            reader once = find_field(base, 2);
+            return once.at != once.end;
+        }
     return 0;
 }

@@ -98,6 +98,11 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.listen.metrics = text_field(L, "metrics");
     s.listen.certificate_role = text_field(L, "certificate_role");
     s.listen.plain = flag_field(L, "plain");
+    s.nodes.name = text_field(L, "name");
+    s.nodes.advertise = text_field(L, "advertise");
+    s.nodes.ca = text_field(L, "nodes_ca");
+    s.nodes.no_affinity = flag_field(L, "no_affinity");
+    s.nodes.replicas = number_field(L, "replicas");
     s.size.workers = number_field(L, "workers");
     s.size.sessions = number_field(L, "sessions");
     s.size.waiting = number_field(L, "waiting");

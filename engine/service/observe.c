@@ -11,31 +11,9 @@
 
 #include "base/os.h"
 #include "service/telemetry.h"
+#include "service/watch.h"
 
-enum { METHODS_MOST = 128, STOP_MS = 3000 };
-
-/* The rules that limit calls, as sessile_guard.h lists them. */
-static const char *const rules[] = {
-    "session_creation",  "checkpoint_writes", "memory_reads", "memory_writes",
-    "branch_operations", "searches",          "exports",      "grants",
-    "failures"};
-enum { RULES = sizeof rules / sizeof *rules };
-
-struct observe {
-    service *server;
-    metrics *metrics;
-    telemetry *telemetry; /* NULL: off */
-    telemetry_settings settings;
-    rpc_listener *listener; /* of /metrics */
-    pthread_t thread;
-    int running;
-    const char *methods[METHODS_MOST];
-};
-
-static uint64_t now_us(void)
-{
-    return os_current->clock_us(os_current->ud);
-}
+enum { STOP_MS = 3000 };
 
 /* ---------------------------------------------------------------------- the page */
 
@@ -53,6 +31,7 @@ static void look_around(observe *o)
     metrics_set(o->metrics, METRIC_CONNECTIONS_OPENED, 0, (int64_t)all.accepted);
     metrics_set(o->metrics, METRIC_CONNECTIONS_REFUSED, 0, (int64_t)all.refused);
     metrics_set(o->metrics, METRIC_SESSIONS_KEPT, 0, (int64_t)keep_count(s->keep));
+    metrics_set(o->metrics, METRIC_WATCHED, 0, (int64_t)watch_count(s->watch));
     metrics_set(o->metrics, METRIC_READY, 0, atomic_load(&s->stops) == 0);
     metrics_take_process(o->metrics);
 }
@@ -107,10 +86,13 @@ static const rpc_service page_service = {asked, body, no_more, no_more, left};
 
 static sessile_status open_metrics(observe *o, sessile_error *err)
 {
-    metrics_names names = {o->methods, 0, rules, RULES};
+    metrics_names names = {o->methods, 0, observe_rules, OBSERVE_RULES};
     const method *m;
-    for (size_t i = 0; i < METHODS_MOST && (m = method_any(i)); i++)
+    for (size_t i = 0; i + 1 < OBSERVE_METHODS && (m = method_at(i)); i++)
         o->methods[names.method_count++] = m->name;
+    /* health, and what else is no method of sessions: method_number() is behind the last
+     */
+    o->methods[names.method_count++] = "other";
     o->metrics = metrics_new(&o->server->alloc, &names);
     return o->metrics ? SESSILE_OK : fail_nomem(err);
 }
@@ -180,58 +162,7 @@ void observe_close(observe *o)
     mem_free(&o->server->alloc, o, sizeof *o);
 }
 
-metrics *observe_metrics(observe *o)
-{
-    return o->metrics;
-}
-
 const char *observe_address(const observe *o)
 {
     return o->listener ? rpc_listener_address(o->listener) : NULL;
-}
-
-/* ---------------------------------------------------------------------- calls */
-
-void observe_begun(call *c)
-{
-    observe *o = c->server->observe;
-    const char *header = rpc_call_header(c->rpc, "traceparent");
-    trace_context caller;
-    atomic_init(&c->seen.counted, 0);
-    c->seen.begun_us = now_us();
-    memset(&caller, 0, sizeof caller);
-    if (header)
-        (void)traceparent_parse(&caller, header, strlen(header));
-    metrics_move(o->metrics, METRIC_CALLS_RUNNING, 1);
-    span_begin(&c->seen.span, o->telemetry, rpc_call_path(c->rpc) + 1, SPAN_SERVER,
-               &caller);
-}
-
-void observe_taken(call *c)
-{
-    observe *o = c->server->observe;
-    metrics_observe(o->metrics, METRIC_QUEUE_SECONDS, 0,
-                    (now_us() - c->seen.begun_us) * 1000);
-}
-
-void observe_ended(call *c, rpc_code code, const char *rule)
-{
-    observe *o = c->server->observe;
-    size_t number = method_number(c->method), limit = 0;
-    if (atomic_exchange(&c->seen.counted, 1))
-        return;
-    metrics_move(o->metrics, METRIC_CALLS_RUNNING, -1);
-    metrics_add(o->metrics, METRIC_CALLS, number, (size_t)code, 1);
-    metrics_observe(o->metrics, METRIC_CALL_SECONDS, number,
-                    (now_us() - c->seen.begun_us) * 1000);
-    if (code == RPC_RESOURCE_EXHAUSTED && *rule) {
-        while (limit < RULES && strcmp(rules[limit], rule) != 0)
-            limit++;
-        metrics_add(o->metrics, METRIC_LIMIT_REFUSALS, limit, 0, 1);
-    }
-    span_set(&c->seen.span, attribute_text("rpc.system", "grpc"));
-    span_set(&c->seen.span, attribute_number("rpc.grpc.status_code", (int64_t)code));
-    if (code != RPC_OK)
-        span_fail(&c->seen.span, status_code_name(code));
-    span_end(&c->seen.span);
 }

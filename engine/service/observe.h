@@ -2,12 +2,29 @@
  * observe.h: what is counted, traced and logged of calls, and where it is asked for.
  *
  * call.c tells of each call when it begins, when a worker takes it, and what it came to.
- * The rest of the service counts through `metrics`, which is never NULL while it runs.
+ * The rest of the service counts through observe_metrics(). A service without an observe,
+ * as in tests, counts nothing.
  */
 #ifndef SERVICE_OBSERVE_H
 #define SERVICE_OBSERVE_H
 
 #include "service/server.h"
+#include "service/telemetry.h"
+
+enum { OBSERVE_METHODS = 128, OBSERVE_RULES = 9 };
+/* The rules that limit calls, as sessile_guard.h lists them. */
+extern const char *const observe_rules[OBSERVE_RULES];
+
+struct observe {
+    service *server;
+    metrics *metrics;
+    telemetry *telemetry; /* NULL: off */
+    telemetry_settings settings;
+    rpc_listener *listener; /* of /metrics */
+    pthread_t thread;
+    int running;
+    const char *methods[OBSERVE_METHODS];
+};
 
 /* Makes the registry, the exporter that the environment asks for (telemetry_settings.h),
  * and the listener for /metrics, if there is an address for it. INVALID, UNSUPPORTED: a

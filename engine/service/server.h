@@ -28,6 +28,9 @@ typedef struct keep keep;
 typedef struct kept kept;
 typedef struct call call;
 typedef struct records records;
+typedef struct nodes nodes;
+typedef struct relay relay;
+typedef struct watcher watcher;
 typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
@@ -49,6 +52,7 @@ struct service {
     pool *pool;
     keep *keep;
     records *records; /* NULL: it does not serve them */
+    nodes *nodes;
     observe *observe;
     watch *watch;
     runs *runs;
@@ -62,10 +66,12 @@ typedef sessile_status method_function(call *c, const void *request, sessile_err
 enum {
     METHOD_READS = 1,   /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2, /* its reply is a stream */
-    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session; or calls of one
-                           session need not wait for each other */
+    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session */
     METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
-    METHOD_RECORDS = 16 /* it is of RecordService */
+    METHOD_LOOP = 16,   /* it blocks nowhere, and needs no credential: it is run on the
+                           loop */
+    METHOD_APART = 32,  /* it does not wait for the session's other calls */
+    METHOD_RECORDS = 64 /* it is of RecordService */
 };
 
 /* A method of sessile.proto. */
@@ -78,17 +84,22 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
-/* Those of SessionService by number from 0; NULL behind the last. */
+/* 1: there are methods of a service of that name. */
+int method_has_service(const char *name);
+/* Those of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
-/* Those of all services. */
-const method *method_any(size_t i);
 size_t method_number(const method *m);
+/* 1: it is of one of these services (SERVICE_…), or serves all of them, as health does.
+ */
+int method_served(const method *m, unsigned services);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
-    methods_watch[], methods_records_logs[], methods_records_held[],
+    methods_watch[], methods_run_stream[];
+extern const method methods_nodes[], methods_health[];
+extern const method methods_records_logs[], methods_records_held[],
     methods_records_lists[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
@@ -122,6 +133,19 @@ void pool_close(pool *p);
 
 /* ---------------------------------------------------------------------- calls */
 
+/* How a call speaks. */
+typedef enum call_speech {
+    CALL_GRPC,
+    CALL_JSON,  /* over HTTP: a request and a reply */
+    CALL_EVENTS /* the reply is text/event-stream */
+} call_speech;
+
+/* The replies of a call of JSON that are sent together, once it ends. */
+typedef struct http_joined {
+    buf bytes; /* messages one behind the other, or rows of JSON */
+    const ProtobufCMessageDescriptor *type; /* NULL: none came */
+} http_joined;
+
 /* What a call that goes on after its method returned is told, on the loop: it must not
  * block. NULL: it need not know. */
 typedef struct call_stream {
@@ -138,12 +162,21 @@ struct call {
     service *server;
     rpc_call *rpc;
     const method *method;
-    int json;                          /* the request is JSON, and so is the reply */
+    struct {
+        call_speech as;
+        int translated;    /* the request is protobuf by now */
+        int one_session;   /* events are of one session */
+        atomic_int headed; /* the reply has begun */
+        http_joined joined;
+    } speech;
     buf request;                       /* its bytes */
     size_t messages;                   /* that came */
     atomic_int half;                   /* of a stream: the client sends no more */
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
     void *own;                         /* of its stream */
+    /* of the loop */
+    relay *relay;     /* it was passed on; NULL: it is run here */
+    watcher *watcher; /* of health */
     struct {
         uint64_t begun_us;
         atomic_int counted;
@@ -167,6 +200,8 @@ extern const rpc_service call_service;
 /* Runs a call on the thread of a worker, and ends it. */
 void call_run(call *c);
 void call_release(call *c);
+/* Gives it to a worker, once its request is there; on the loop. */
+void call_submit(call *c);
 
 /*
  * For a method: the call goes on after it returned OK, with its arena, its view and its
@@ -183,6 +218,10 @@ sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
                             sessile_error *err);
+/* Tells the client that it failed; nothing else of it ends. */
+void call_fail(call *c, const sessile_error *err);
+/* Those who watch the call's session are sent what is new. */
+void call_poke(call *c);
 /* How long it may wait, in ms: until its deadline. */
 int call_time_left(const call *c);
 
@@ -312,6 +351,13 @@ sessile_status records_open(records **out, const char *url,
                             const sessile_store_options *options, const allocator *a,
                             sessile_error *err);
 void records_close(records *r);
+/* The names in it, agent, user and id, as slices of its bytes. 1: there are, and an id.
+ */
+int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                 sessile_slice out[3]);
+/* 1: a request of that type has `once`: it may be made again. */
+int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
+                    size_t size);
 
 /* ---------------------------------------------------------------------- open sessions */
 

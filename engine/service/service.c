@@ -5,7 +5,9 @@
  * told to end, since a signal handler may do no more than set a number. Loops and workers
  * have threads of their own.
  */
+#include "service/nodes.h"
 #include "service/observe.h"
+#include "service/runs.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -48,10 +50,11 @@ static sessile_status check_settings(const service_settings *in, sessile_error *
         return fail(err, SESSILE_INVALID,
                     "client_ca needs TLS: give cert and key as well");
     if (in->size.workers < 0 || in->size.workers > 1024 || in->size.sessions < 0 ||
-        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0)
+        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0 ||
+        in->nodes.replicas < 0)
         return fail(err, SESSILE_INVALID,
-                    "workers are 1 to 1024; sessions, drain and connection_age are not "
-                    "negative");
+                    "workers are 1 to 1024; sessions, drain, connection_age and "
+                    "replicas are not negative");
     return SESSILE_OK;
 }
 
@@ -153,11 +156,15 @@ sessile_status service_open(service **out, sessile_store *store,
     if (!status)
         status = watch_open(&s->watch, s, err);
     if (!status)
+        status = runs_open(&s->runs, s, err);
+    if (!status)
         status = open_loops(s, settings, err);
     if (!status)
         status = observe_open(&s->observe, s, settings->listen.metrics, err);
     if (!status)
         status = open_listener(s, settings, err);
+    if (!status)
+        status = nodes_open(&s->nodes, s, settings, err);
     if (status)
         service_close(s);
     else
@@ -201,7 +208,9 @@ static void drain(service *s)
 {
     const os_table *os = os_current;
     uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
+    nodes_leave(s->nodes);
     rpc_listener_drain(s->listener);
+    runs_drain(s->runs);
     watch_drain(s->watch);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
            (connections(s) > 0 || pool_jobs(s->pool) > 0))
@@ -235,6 +244,8 @@ sessile_status service_run(service *s, sessile_error *err)
     int started = 0, why = 0;
     sessile_status status = pool_start(s->pool, err);
     if (!status)
+        status = nodes_start(s->nodes, err);
+    if (!status)
         status = watch_start(s->watch, err);
     if (!status)
         status = observe_start(s->observe, err);
@@ -261,6 +272,8 @@ void service_close(service *s)
     if (!s)
         return;
     watch_stop(s->watch);
+    nodes_close(s->nodes);
+    s->nodes = NULL;
     pool_close(s->pool);
     records_close(s->records);
     observe_stop(s->observe);
@@ -272,6 +285,7 @@ void service_close(service *s)
     if (s->loops)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
     watch_close(s->watch);
+    runs_close(s->runs);
     observe_close(s->observe);
     keep_close(s->keep);
     if (s->tls)

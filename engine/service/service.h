@@ -45,6 +45,16 @@ typedef struct service_settings {
         const char *url;
         const sessile_store_options *options;
     } records;
+    /* The servers that share a store in a PostgreSQL database. */
+    struct {
+        const char *name;      /* of this one, the same after a restart; host and port */
+        const char *advertise; /* where the others connect to it; the address */
+        const char *ca;  /* PEM file: the authority of the others' certificates, which
+                            are for the hosts of their addresses; listen.ca */
+        int no_affinity; /* 1: each call is served where it arrives */
+        int replicas;    /* standbys that commits wait for; with fewer, the health of
+                            "replicas" is NOT_SERVING. 0: nobody asks */
+    } nodes;
     int guarded;       /* 1: the store has a guard, and each call needs a credential */
     int no_json;       /* 1: gRPC alone */
     int no_reflection; /* 1: a client cannot ask which methods there are */
@@ -58,7 +68,8 @@ typedef struct service_settings {
  * Opens a service over a store, which stays the caller's and must be open until the
  * service is closed. It listens on return; calls are served while service_run() runs.
  *
- * INVALID: an address or a setting that cannot be. EXISTS: the address is in use. DENIED:
+ * INVALID: an address or a setting that cannot be. EXISTS: the address is in use, or the
+ * name of the node, by a living one. DENIED:
  * an address that others reach without TLS; a key that others may read. NOTFOUND: a file.
  * NOMEM.
  */

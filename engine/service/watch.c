@@ -188,6 +188,16 @@ static void wake_all(watch *w, watched *one)
             make_due(w, t);
 }
 
+/* The store says that it has grown, or that it was removed. */
+static void wake_doubted(watch *w, watched *one)
+{
+    for (track *t = one->newest; t; t = t->older)
+        if (t->state == TRACK_IDLE) {
+            t->doubt = 1;
+            make_due(w, t);
+        }
+}
+
 void watch_poke(watch *w, sessile_session *session)
 {
     sessile_slice id = sessile_session_id(session);
@@ -347,22 +357,19 @@ static void settle(watch *w, track *t, track_result result, sessile_id end,
     watched *one = t->of;
     follower *f = t->by;
     const int again = t->again;
-    t->state = TRACK_IDLE;
-    if (result == TRACK_FAILED) {
-        end_follower(w, f, err->code, err);
-        return;
-    }
     if (result == TRACK_GONE) {
         /* A session of the same name may be there by now. Who asks from now on sees that
          * one. */
         leave_table(w, one);
         wake_all(w, one);
-        t->state = TRACK_BUSY;
         if (--f->there == 0)
             end_follower(w, f, f->single ? SESSILE_NOTFOUND : SESSILE_OK, err);
         close_track(w, t);
         return;
     }
+    t->state = TRACK_IDLE;
+    if (result == TRACK_FAILED)
+        end_follower(w, f, err->code, err);
     wake(w, one, end);
     if (!f->ended && result == TRACK_FULL && call_is_full(f->call)) {
         /* on_drained() comes later: it needs the mutex. */
@@ -476,7 +483,7 @@ static void ask_store(watch *w)
         watched *one = q.all[i];
         one->pins--;
         if (!status && q.changed[i])
-            wake_all(w, one);
+            wake_doubted(w, one);
         if (!one->newest)
             queue(w, one);
     }

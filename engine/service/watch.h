@@ -48,6 +48,7 @@ struct track {
     const Sessile__V1__Session *said; /* how its events name the session */
     sessile_session *session;         /* the handle of who calls; NULL: not yet open */
     sessile_id next;                  /* to send; SESSILE_NO_ID: what is not there yet */
+    int doubt;                        /* the session may have been removed */
     int told;                         /* that all before `next` was sent */
 };
 

@@ -5,6 +5,7 @@
  * what was granted when the stream began may be revoked. A piece is bounded, so that a
  * long log does not hold a worker.
  */
+#include "service/observe.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -20,6 +21,12 @@ int call_is_full(const call *c)
     return rpc_unsent(c->rpc) > limits.bytes.unsent;
 }
 
+static void count_event(const call *c)
+{
+    if (c->server->observe)
+        metrics_add(observe_metrics(c->server->observe), METRIC_EVENTS, 0, 0, 1);
+}
+
 static sessile_status send_entry(track *t, sessile_id id, buf *text, sessile_error *err)
 {
     Sessile__V1__SessionEvent event = SESSILE__V1__SESSION_EVENT__INIT;
@@ -31,6 +38,7 @@ static sessile_status send_entry(track *t, sessile_id id, buf *text, sessile_err
     entry.entry = id;
     entry.json = &json;
     json.text = text->data;
+    count_event(t->by->call);
     return call_send(t->by->call, &event.base, err);
 }
 
@@ -143,15 +151,28 @@ static sessile_status send_piece(track *t, sessile_entries *entries, track_resul
     return status;
 }
 
+/* Reads go on through a handle whose session was removed. NOTFOUND: it was. */
+static sessile_status look_whether_it_is_there(track *t, sessile_error *err)
+{
+    sessile_id seen = t->next;
+    int changed;
+    return sessile_session_watch(t->session, &seen, 1, &changed, err);
+}
+
 track_result track_serve(watch *w, track *t, sessile_id *end, sessile_error *err)
 {
     sessile_entries *entries = NULL;
     track_result result = TRACK_FAILED;
+    const int doubt = t->doubt;
+    const sessile_id from = t->next;
+    t->doubt = 0;
     sessile_status status =
         t->session ? open_entries(t, &entries, err) : open_session(w, t, &entries, err);
     if (!status)
         status = send_piece(t, entries, &result, err);
     sessile_entries_close(entries);
+    if (!status && doubt && t->next == from)
+        status = look_whether_it_is_there(t, err);
     if (status == SESSILE_NOTFOUND) {
         sessile_error ignored;
         if (!t->by->single)
@@ -231,6 +252,6 @@ static sessile_status stream_events(call *c, const void *request, sessile_error 
 
 const method methods_watch[] = {
     METHOD("StreamSessionEvents", stream_events, events_request,
-           METHOD_READS | METHOD_STREAMS),
+           METHOD_READS | METHOD_STREAMS | METHOD_APART),
     {NULL, NULL, 0, NULL},
 };

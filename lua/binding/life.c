@@ -97,6 +97,30 @@ int binding_store_deletions(lua_State *L, struct binding_store *store)
     return binding_result_rows(L, &got, &deletion_row, rows);
 }
 
+static void more_of_node(lua_State *L, const void *row)
+{
+    const sessile_store_node *node = row;
+    lua_pushboolean(L, node->left_ms > 0);
+    lua_setfield(L, -2, "living");
+}
+
+#define NODE(...) BINDING_FIELD(sessile_store_node, __VA_ARGS__)
+static const struct binding_row node_row =
+    BINDING_ROW(sessile_store_node, more_of_node, NODE("name", TEXT, name),
+                NODE("address", TEXT, address), NODE("version", TEXT, version),
+                NODE("started", TIME, started_ms), NODE("left", INTEGER, left_ms),
+                NODE("sessions", INTEGER, sessions), NODE("calls", INTEGER, calls));
+
+/* store:nodes() -> {{name, address, version, started, left, living, sessions, calls}, …}
+ */
+int binding_store_nodes(lua_State *L, struct binding_store *store)
+{
+    sessile_store_node *rows = NULL;
+    struct binding_result got = binding_result(L);
+    got.status = sessile_nodes(store->handle, &rows, &got.count, &got.err);
+    return binding_result_rows(L, &got, &node_row, rows);
+}
+
 static void more_of_life(lua_State *L, const void *row)
 {
     binding_set_text(L, "status",

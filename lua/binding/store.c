@@ -447,6 +447,7 @@ static const struct binding_method store_methods[] = {
     {"purge", .store = binding_store_purge},
     {"purge_forgotten", .store = binding_store_purge_forgotten},
     {"deletions", .store = binding_store_deletions},
+    {"nodes", .store = binding_store_nodes},
     {"policy", .store = store_policy},
     {"keys", .store = binding_store_keys},
     {"rotate", .store = binding_store_rotate},

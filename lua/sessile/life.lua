@@ -105,6 +105,11 @@ function life.store:deletions()
   return self._core:deletions()
 end
 
+--- The servers that share the store, by name; of a PostgreSQL store.
+function life.store:nodes()
+  return self._core:nodes()
+end
+
 --- Restores a session that was deleted softly.
 function life.store:undelete(given, opts)
   local target, copy = which("store:undelete", given, opts, undelete_options)

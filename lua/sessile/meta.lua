@@ -1537,6 +1537,23 @@ function Store:delete(which, opts) end
 ---@return string? code
 function Store:deletions() end
 
+---@class sessile.StoreNode
+---@field name string
+---@field address string where the others connect to it
+---@field version string
+---@field started integer ms
+---@field left integer ms of its lease; 0 or less: it ran out so long ago
+---@field living boolean
+---@field sessions integer that it keeps open
+---@field calls integer that it has served
+
+---Lists the servers that share the store, by name. Only a PostgreSQL store has them: else
+---EUNSUPPORTED.
+---@return sessile.StoreNode[]? rows
+---@return string? message
+---@return string? code
+function Store:nodes() end
+
 ---Restores a session that was deleted softly.
 ---@param which string|sessile.Row|sessile.UndeleteOptions
 ---@param opts? sessile.UndeleteOptions

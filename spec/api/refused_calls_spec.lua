@@ -89,6 +89,7 @@ local store_calls = {
   search = function() return view:search "x" end,
   delete = function() return view:delete "s" end,
   deletions = function() return view:deletions() end,
+  nodes = function() return view:nodes() end,
   undelete = function() return view:undelete "s" end,
   grant = function() return view:grant { role = "viewer", user = "bob" } end,
   grants = function() return view:grants() end,

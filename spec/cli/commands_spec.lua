@@ -506,6 +506,11 @@ local ENTRIES = {
     json = { "fixture small", "messages[1].role", "messages[2].content" },
     wrong = { "fixture small HOME/talk.jsonl", 1, "Choose another name" },
   },
+  ["nodes"] = {
+    plain = { "nodes" },
+    json = { "nodes", "nodes" },
+    wrong = { "nodes there", 2, "sessile nodes" },
+  },
   ["check"] = {
     plain = { "check", "nothing is damaged" },
     json = { "check", "ok", "sessions", "entries", "bytes", "damaged", "findings" },
@@ -566,6 +571,11 @@ local ENTRIES = {
     plain = { "doctor", "Installed", "ok" },
     json = { "doctor", "findings[1].name", "findings[1].state", "findings[1].text" },
     wrong = { "doctor who", 2, "sessile doctor" },
+  },
+  ["serve"] = {
+    plain = { "serve --check --listen 127.0.0.1:0", "Would serve" },
+    json = { "serve --check --listen 127.0.0.1:0", "address", "store" },
+    wrong = { "serve --listen nowhere", 1, "the address is not of the form" },
   },
   ["demo"] = {
     plain = { "demo", "compact" },

@@ -133,7 +133,7 @@ describe("sessile serve", function()
     guarded.unguarded_only()
     cli.fails(3, "serve --check", "there is no store")
     cli.done "new --id s"
-    local _, said = cli.done "serve --check --listen 127.0.0.1:0"
+    local said = cli.done "serve --check --listen 127.0.0.1:0"
     expect.has(said, "Would serve")
     cli.configure 'return { serve = { cert = "/nowhere.pem" } }'
     cli.fails(1, "serve --check", "a certificate and its key")

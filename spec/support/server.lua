@@ -9,6 +9,8 @@ local server = {}
 
 local PYTHON = "/usr/bin/python3"
 
+local started = 0 -- each has a log of its own
+
 -- Waits until look() gives something.
 local function until_there(look, what)
   for _ = 1, 600 do
@@ -24,7 +26,8 @@ end
 --- Starts it in the home of the spec; words: more of its command line. Returns a table with
 --- `address`, and methods.
 function server.start(words, before)
-  local log = cli.home() .. "/serve.log"
+  started = started + 1
+  local log = ("%s/serve-%d.log"):format(cli.home(), started)
   local command = ("%s %s %s serve --listen 127.0.0.1:0 %s >%s 2>&1 </dev/null & echo $!"):format(
     cli.env(), before or "", cli.quote(cli.binary), words or "", cli.quote(log))
   local one = setmetatable({ pid = shell.line(command), log = log }, { __index = server })

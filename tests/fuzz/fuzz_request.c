@@ -96,6 +96,33 @@ static int names_session(const ProtobufCMessage *m)
     return session && protobuf_c_message_get_packed_size(session) > 0;
 }
 
+static int is(sessile_slice name, const void *data, size_t size)
+{
+    return name.size == size && (size == 0 || memcmp(name.data, data, size) == 0);
+}
+
+/* What is read out of the bytes of a message is what the message has. */
+static void compare_names(const ProtobufCMessage *m, const void *packed, size_t size)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(m->descriptor, 1);
+    const Sessile__V1__Session *session;
+    sessile_slice names[3];
+    int named = decode_names(m->descriptor, packed, size, names);
+    if (!field || field->descriptor != &sessile__v1__session__descriptor)
+        return;
+    memcpy(&session, (const char *)m + field->offset, sizeof session);
+    FUZZ_CHECK(session || !named);
+    if (session && session->raw)
+        FUZZ_CHECK(is(names[0], session->raw->agent.data, session->raw->agent.len) &&
+                   is(names[1], session->raw->user.data, session->raw->user.len) &&
+                   is(names[2], session->raw->id.data, session->raw->id.len));
+    else if (session)
+        FUZZ_CHECK(is(names[0], session->agent, strlen(session->agent)) &&
+                   is(names[1], session->user, strlen(session->user)) &&
+                   is(names[2], session->id, strlen(session->id)));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     decoded first, again;
@@ -107,11 +134,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     void *bytes = fuzz_copy(data, size);
     uint64_t lane = decode_lane(bytes, size);
     FUZZ_CHECK(decode_lane(bytes, size) == lane);
+    sessile_slice names[3];
+    (void)decode_names(type, bytes, size, names);
+    (void)decode_has_once(type, bytes, size);
     sessile_status status = decode(type, bytes, size, &first);
     FUZZ_CHECK(taken <= (64 << 10) + 400 * size);
     if (!status) {
         unsigned char *packed = pack(first.message, &packed_size);
         FUZZ_CHECK(!names_session(first.message) || lane != 0);
+        compare_names(first.message, packed, packed_size);
         FUZZ_CHECK(decode(type, packed, packed_size, &again) == SESSILE_OK);
         unsigned char *packed_again = pack(again.message, &again_size);
         FUZZ_CHECK(again_size == packed_size &&

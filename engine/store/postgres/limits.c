@@ -16,7 +16,6 @@
 #include <string.h>
 
 static const char *const made[] = {
-    "SELECT pg_advisory_xact_lock(hashtext('sessile ' || ~))",
     "CREATE UNLOGGED TABLE IF NOT EXISTS @limits ("
     " key bigint PRIMARY KEY,"
     " part bigint NOT NULL,"
@@ -78,39 +77,6 @@ int store_is_postgres(const store *st)
     return st->table && st->table->append == pg_append;
 }
 
-static sessile_status make(pg_call *call, sessile_error *err)
-{
-    pg_store *ps = call->ps;
-    enum { COUNT = sizeof made / sizeof *made };
-    size_t from[COUNT];
-    pg_step steps[COUNT];
-    int version;
-    buf all;
-    sessile_status status = pg_schema_version(call, &version, err);
-    if (!status && version == 0)
-        status = pg_schema_make(call, err);
-    if (status)
-        return status;
-    buf_init(&all, &ps->alloc);
-    for (int i = 0; i < COUNT; i++) {
-        from[i] = all.size;
-        pg_sql_put(&all, made[i], ps->url.schema);
-        buf_putc(&all, '\0');
-    }
-    if (all.failed) {
-        buf_deinit(&all);
-        return fail_nomem(err);
-    }
-    for (int i = 0; i < COUNT; i++)
-        steps[i] = pg_step_once(all.data + from[i]);
-    pg_results r;
-    status = pg_ask(call, steps, COUNT, "limits", &r, err);
-    if (!status)
-        pg_results_free(ps, &r);
-    buf_deinit(&all);
-    return status;
-}
-
 sessile_status store_postgres_limit(const store *st, uint64_t key, uint32_t count,
                                     uint32_t period_ms, int look, uint32_t *retry_ms,
                                     sessile_error *err)
@@ -129,7 +95,8 @@ sessile_status store_postgres_limit(const store *st, uint64_t key, uint32_t coun
         call.absent = 0;
         sessile_status status = pg_put(&call, &s, 1, "limits", &r, err);
         if (status && call.absent && tries == 0) {
-            status = make(&call, err);
+            status =
+                pg_schema_add(&call, made, sizeof made / sizeof *made, "limits", err);
             if (!status)
                 continue;
         }

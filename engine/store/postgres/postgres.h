@@ -375,6 +375,10 @@ sessile_status pg_change_row(pg_call *call, const pg_step *steps, int count, int
 /* The version of the tables; 0: there are none. */
 sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err);
 sessile_status pg_schema_make(pg_call *call, sessile_error *err);
+/* Runs statements that add to the schema what is not there, as one transaction that
+ * others who do so wait for; the schema is made first where there is none. */
+sessile_status pg_schema_add(pg_call *call, const char *const *sql, int count,
+                             const char *what, sessile_error *err);
 
 /* ---------------------------------------------------------------------- passwords */
 

@@ -159,6 +159,9 @@ static void add(buf *all, size_t from[], int *count, const char *sql, const char
     buf_putc(all, '\0');
 }
 
+/* Whoever else makes this schema waits until we have committed, and finds it there. */
+static const char lock[] = "SELECT pg_advisory_xact_lock(hashtext('sessile ' || ~))";
+
 static sessile_status make(pg_call *call, int new_schema, int with_views, int *lacking,
                            sessile_error *err)
 {
@@ -170,9 +173,7 @@ static sessile_status make(pg_call *call, int new_schema, int with_views, int *l
     char text[200];
     buf all;
     buf_init(&all, &ps->alloc);
-    /* whoever else makes this schema waits until we have committed, and finds it there */
-    add(&all, from, &count, "SELECT pg_advisory_xact_lock(hashtext('sessile ' || ~))",
-        schema);
+    add(&all, from, &count, lock, schema);
     if (new_schema) {
         snprintf(text, sizeof text, "CREATE SCHEMA IF NOT EXISTS \"%s\"", schema);
         add(&all, from, &count, text, schema);
@@ -244,5 +245,36 @@ sessile_status pg_schema_make(pg_call *call, sessile_error *err)
     status = make(call, new_schema, 1, &lacking, err);
     if (status && lacking) /* a server without functions: no views then */
         status = make(call, new_schema, 0, &lacking, err);
+    return status;
+}
+
+sessile_status pg_schema_add(pg_call *call, const char *const *sql, int count,
+                             const char *what, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    size_t from[PG_STEPS_MOST];
+    pg_step steps[PG_STEPS_MOST];
+    int version, steps_count = 0;
+    buf all;
+    sessile_status status = pg_schema_version(call, &version, err);
+    if (!status && version == 0)
+        status = pg_schema_make(call, err);
+    if (status)
+        return status;
+    buf_init(&all, &ps->alloc);
+    add(&all, from, &steps_count, lock, ps->url.schema);
+    for (int i = 0; i < count; i++)
+        add(&all, from, &steps_count, sql[i], ps->url.schema);
+    if (all.failed) {
+        buf_deinit(&all);
+        return fail_nomem(err);
+    }
+    for (int i = 0; i < steps_count; i++)
+        steps[i] = pg_step_once(all.data + from[i]);
+    pg_results r;
+    status = pg_ask(call, steps, steps_count, what, &r, err);
+    if (!status)
+        pg_results_free(ps, &r);
+    buf_deinit(&all);
     return status;
 }

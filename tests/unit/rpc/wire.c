@@ -152,7 +152,7 @@ static unsigned u32(const unsigned char *at)
     return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
 }
 
-frames wire_frames(int fd, int timeout_ms)
+static frames read_frames(int fd, int timeout_ms, size_t *credit, unsigned streams)
 {
     static _Thread_local unsigned char body[1 << 17];
     frames f;
@@ -171,6 +171,8 @@ frames wire_frames(int fd, int timeout_ms)
             break;
         if (head[3] < 10)
             f.count[head[3]]++;
+        if (head[3] == WINDOW_UPDATE && credit && u32(head + 5) < streams)
+            credit[u32(head + 5)] += u32(body);
         if (head[3] == GOAWAY)
             f.goaway = u32(body + 4);
         if (head[3] == RST_STREAM)
@@ -178,4 +180,14 @@ frames wire_frames(int fd, int timeout_ms)
     }
     f.ended = more < 0;
     return f;
+}
+
+frames wire_frames(int fd, int timeout_ms)
+{
+    return read_frames(fd, timeout_ms, NULL, 0);
+}
+
+int wire_credit(int fd, int timeout_ms, size_t *credit, unsigned streams)
+{
+    return read_frames(fd, timeout_ms, credit, streams).ended;
 }

@@ -45,5 +45,8 @@ typedef struct frames {
     int ended;
 } frames;
 frames wire_frames(int fd, int timeout_ms);
+/* The same, and adds what each WINDOW_UPDATE grants to the credit of its stream. 1: the
+ * peer closed. */
+int wire_credit(int fd, int timeout_ms, size_t *credit, unsigned streams);
 
 #endif

@@ -48,6 +48,12 @@ rpc_kind rpc_call_kind(const rpc_call *call)
     return RPC_GRPC;
 }
 
+const char *rpc_call_method(const rpc_call *call)
+{
+    (void)call;
+    return "POST";
+}
+
 const char *rpc_call_path(const rpc_call *call)
 {
     (void)call;
@@ -116,6 +122,12 @@ void rpc_finish(rpc_call *call, rpc_code code, const char *message,
     }
 }
 
+void rpc_limits_init(rpc_limits *limits)
+{
+    memset(limits, 0, sizeof *limits);
+    limits->bytes.unsent = 1 << 20;
+}
+
 size_t rpc_unsent(const rpc_call *call)
 {
     (void)call;
@@ -126,4 +138,27 @@ void rpc_http_reply(rpc_call *call, int status, const char *type, const void *bo
                     size_t size)
 {
     (void)call, (void)status, (void)type, (void)body, (void)size;
+}
+
+void rpc_http_head(rpc_call *call, int status, const char *type, int64_t length,
+                   const rpc_header *headers, size_t n)
+{
+    (void)call, (void)status, (void)type, (void)length, (void)headers, (void)n;
+}
+
+int rpc_http_send(rpc_call *call, const void *data, size_t size)
+{
+    (void)call, (void)data, (void)size;
+    return 0;
+}
+
+void rpc_http_end(rpc_call *call)
+{
+    (void)call;
+}
+
+const char *rpc_call_query(const rpc_call *call)
+{
+    (void)call;
+    return "";
 }

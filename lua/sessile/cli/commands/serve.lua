@@ -21,8 +21,7 @@ local function go_on_as_server()
     return nil, "the server was not installed with this program", "EUNSUPPORTED",
       "Build it: make service, then install again."
   end
-  local words = { path, table.unpack(arg) }
-  return process.replace(words)
+  return process.replace({ arg[0], table.unpack(arg) }, path)
 end
 
 local function settings(app, args)
@@ -31,7 +30,9 @@ local function settings(app, args)
     listen = args.listen or configured.listen or ADDRESS,
     cert = configured.cert, key = configured.key, client_ca = configured.client_ca,
     certificate_role = configured.certificate_role, metrics = configured.metrics,
-    plain = configured.plain,
+    plain = configured.plain, name = configured.name, advertise = configured.advertise,
+    nodes_ca = configured.nodes_ca, no_affinity = configured.affinity == false,
+    replicas = configured.replicas,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
     sessions_served = not configured.services or configured.services.sessions or false,
@@ -48,6 +49,22 @@ local function front(app, given, create)
   local guard = app:config().guard
   return app.try(sessile.open("ram:", { key = false,
     guard = guard and guard_open.for_host(guard) or nil }))
+end
+
+-- Says where it serves, as soon as clients can connect.
+local function tell(app, args, given, found)
+  if app.json then
+    app:print_json(found)
+    io.stdout:flush()
+    return
+  end
+  app:out(("%s %s at %s, %s.%s\n"):format(args.check and "Would serve" or "Serving",
+    (given.records and "the records of " or "") .. terminal.line(found.store), found.address, found.tls and "with TLS" or "without TLS",
+    found.metrics and (" Metrics are at http://%s/metrics."):format(found.metrics) or ""))
+  io.stdout:flush()
+  if not given.guarded then
+    app:note "The store has no guard: whoever can connect may do everything."
+  end
 end
 
 return {
@@ -80,17 +97,12 @@ return {
     local url, folder = stores.place(app.globals)
     given.records = given.records_served and (url or folder) or nil
     given.network = app.globals.network
-    return service.run(store._core, given, function(address, metrics)
-      local served = terminal.line(given.records or store.url)
-      app:note(("%s %s at %s, %s.%s"):format(args.check and "Would serve" or "Serving",
-        given.records and "the records of " .. served or served, address,
-        given.cert and "with TLS" or "without TLS",
-        metrics and (" Metrics are at http://%s/metrics."):format(metrics) or ""))
-      if not given.guarded then
-        app:note "The store has no guard: whoever can connect may do everything."
-      end
+    local served, message, code = service.run(store._core, given, function(address, metrics)
+      tell(app, args, given, { store = given.records or store.url, address = address,
+        metrics = metrics, tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)
+    return served, message, code, not served and "What it can be told: sessile help serve" or nil
   end,
 }

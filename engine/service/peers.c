@@ -1,0 +1,254 @@
+/*
+ * peers.c: the other nodes, as one loop sees them: who is heard, and who owns a session.
+ *
+ * A channel lives on one loop, so each loop has one to each other node and looks at all
+ * of them ten times a second. PINGs tell who is there; no call is spent on finding out. A
+ * node that is alive in the database and not heard here owns nothing for this loop, until
+ * a byte comes back: two nodes that do not hear each other both go on serving.
+ */
+#include "service/nodes.h"
+
+#include <string.h>
+
+#include "base/os.h"
+
+enum { LOOK_MS = 100, PROBE_MS = 1000 };
+
+/* ---------------------------------------------------------------------- one of them */
+
+static void probe_ended(void *ud, rpc_request *request, const rpc_result *result)
+{
+    peer *one = ud;
+    (void)request;
+    (void)result;
+    one->probe = NULL;
+}
+
+static void probe_message(void *ud, rpc_request *request, const void *data, size_t size)
+{
+    (void)ud;
+    (void)request;
+    (void)data;
+    (void)size;
+}
+
+/* A channel connects when it is asked for something. */
+static void probe(peer *one)
+{
+    static const rpc_replies replies = {probe_message, probe_ended, NULL};
+    uint64_t until = os_current->clock_us(os_current->ud) + (uint64_t)PROBE_MS * 1000;
+    rpc_request *made;
+    if (rpc_request_open(&made, one->channel, "/grpc.health.v1.Health/Check", NULL, 0,
+                         until, &replies, one, NULL))
+        return;
+    one->probe = made;
+    (void)rpc_request_send(made, "", 0);
+    rpc_request_end(made);
+}
+
+static void peer_free(nodes *n, peer *one)
+{
+    if (one->channel)
+        rpc_channel_close(one->channel);
+    if (one->tls)
+        rpc_tls_drop(one->tls);
+    mem_free(&n->alloc, one, sizeof *one);
+}
+
+/* The name that its certificate must have: the host of its address. */
+static void host_of(const char *address, char *out, size_t room)
+{
+    const char *end = strrchr(address, ':');
+    size_t size = end ? (size_t)(end - address) : strlen(address);
+    if (size >= 2 && address[0] == '[' && address[size - 1] == ']') {
+        address++;
+        size -= 2;
+    }
+    size = size < room ? size : room - 1;
+    memcpy(out, address, size);
+    out[size] = '\0';
+}
+
+static sessile_status connect_to(peers *p, peer *one, sessile_error *err)
+{
+    nodes *n = p->nodes;
+    rpc_limits limits;
+    char host[sizeof one->address];
+    rpc_limits_init(&limits);
+    limits.ms.ping = PING_MS;
+    if (n->settings.cert) {
+        host_of(one->address, host, sizeof host);
+        rpc_tls_files files = {n->settings.cert, n->settings.key, n->settings.ca, host};
+        sessile_status status = rpc_tls_open(&one->tls, 0, &files, &n->alloc, err);
+        if (status)
+            return status;
+    }
+    return rpc_channel_open(&one->channel, p->loop, one->address, one->tls, &limits, err);
+}
+
+static peer *peer_new(peers *p, const store_node *from)
+{
+    nodes *n = p->nodes;
+    sessile_error err;
+    peer *one = mem_zalloc(&n->alloc, sizeof *one);
+    if (!one)
+        return NULL;
+    memcpy(one->name, from->name, sizeof one->name);
+    memcpy(one->address, from->address, sizeof one->address);
+    one->hash = node_hash(one->name);
+    one->peers = p;
+    if (connect_to(p, one, &err)) {
+        peer_free(n, one);
+        return NULL;
+    }
+    return one;
+}
+
+void peer_done(peer *one)
+{
+    if (one->gone && !one->relays)
+        peer_free(one->peers->nodes, one);
+}
+
+/* ---------------------------------------------------------------------- all of them */
+
+static int is_of(const peer *one, const store_node *row)
+{
+    return strcmp(one->name, row->name) == 0 && strcmp(one->address, row->address) == 0;
+}
+
+static int is_among(const peer *one, const store_node *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_of(one, &rows[i]))
+            return 1;
+    return 0;
+}
+
+static int has(const peers *p, const store_node *row)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (is_of(p->list[i], row))
+            return 1;
+    return 0;
+}
+
+/* What it passed on to one that has left may still be answered. */
+static void let_go(peers *p, size_t i)
+{
+    peer *one = p->list[i];
+    p->list[i] = p->list[--p->count];
+    one->gone = 1;
+    peer_done(one);
+}
+
+/* One that cannot be connected to, by its address or for want of memory, is not there for
+ * this loop until the living change again. */
+static void take_up(peers *p, const store_node *row)
+{
+    peer *one = peer_new(p, row);
+    if (!one)
+        return;
+    if (mem_grow(&p->nodes->alloc, (void **)&p->list, &p->capacity, p->count + 1,
+                 sizeof *p->list) != 0) {
+        peer_free(p->nodes, one);
+        return;
+    }
+    p->list[p->count++] = one;
+}
+
+static void follow(peers *p)
+{
+    nodes *n = p->nodes;
+    pthread_mutex_lock(&n->mutex);
+    if (p->version != n->version) {
+        p->version = n->version;
+        for (size_t i = p->count; i-- > 0;)
+            if (!is_among(p->list[i], n->living, n->living_count))
+                let_go(p, i);
+        for (size_t i = 0; i < n->living_count; i++)
+            if (!has(p, &n->living[i]))
+                take_up(p, &n->living[i]);
+    }
+    pthread_mutex_unlock(&n->mutex);
+}
+
+static void look_at(peer *one)
+{
+    int silence = rpc_channel_silence(one->channel);
+    one->heard = silence >= 0 && silence <= SILENCE_MS;
+    if (silence < 0 && !one->probe)
+        probe(one);
+    if (!one->heard && one->relays)
+        relay_lose(one);
+}
+
+static void look(void *arg)
+{
+    peers *p = arg;
+    if (p->nodes->link && p->nodes->settings.affinity)
+        follow(p);
+    for (size_t i = 0; i < p->count; i++)
+        look_at(p->list[i]);
+    health_tell(p);
+    if (rpc_loop_after(p->loop, LOOK_MS, look, p) != 0)
+        for (size_t i = 0; i < p->count; i++) /* nobody looks any more */
+            p->list[i]->heard = 0;
+}
+
+sessile_status peers_open(peers **out, nodes *n, rpc_loop *loop, sessile_error *err)
+{
+    peers *p = mem_zalloc(&n->alloc, sizeof *p);
+    *out = p;
+    if (!p)
+        return fail_nomem(err);
+    p->nodes = n;
+    p->loop = loop;
+    return rpc_loop_after(loop, 0, look, p) == 0 ? SESSILE_OK : fail_nomem(err);
+}
+
+void peers_close(peers *p)
+{
+    if (!p)
+        return;
+    nodes *n = p->nodes;
+    health_end(p);
+    while (p->count > 0) {
+        peer *one = p->list[p->count - 1];
+        relay_lose(one);
+        let_go(p, p->count - 1);
+    }
+    mem_free(&n->alloc, p->list, p->capacity * sizeof *p->list);
+    mem_free(&n->alloc, p, sizeof *p);
+}
+
+peers *peers_of(nodes *n, const rpc_call *rpc)
+{
+    const service *s = n->server;
+    const rpc_loop *loop = rpc_call_loop(rpc);
+    for (int i = 0; i < s->settings.loops; i++)
+        if (s->loops[i] == loop)
+            return n->loops[i];
+    return NULL;
+}
+
+peer *peers_owner(peers *p, uint64_t key, int *alone)
+{
+    const nodes *n = p->nodes;
+    uint64_t hashes[NODES_MOST + 1];
+    peer *of[NODES_MOST + 1];
+    size_t count = 0;
+    int owning = nodes_owning(n);
+    if (owning) {
+        hashes[count] = n->hash;
+        of[count++] = NULL;
+    }
+    for (size_t i = 0; i < p->count && count <= NODES_MOST; i++) {
+        if (p->list[i]->heard) {
+            hashes[count] = p->list[i]->hash;
+            of[count++] = p->list[i];
+        }
+    }
+    *alone = count == 0 && p->count > 0 && nodes_lost(n);
+    return count ? of[node_choose(key, hashes, count)] : NULL;
+}

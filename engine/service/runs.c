@@ -1,0 +1,199 @@
+/*
+ * runs.c: how a run begins: what a request may ask for, and of which session.
+ *
+ * A policy is named as the server has it. A request never carries code, nor a path.
+ */
+#include "service/runs.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------------- options */
+
+static sessile_status read_policies(call *c, const Sessile__V1__RunConfig *r,
+                                    sessile_policy **out, sessile_error *err)
+{
+    *out = NULL;
+    if (r->n_policies == 0)
+        return SESSILE_OK;
+    sessile_policy_step *steps = call_new(c, r->n_policies * sizeof *steps);
+    if (!steps)
+        return fail_nomem(err);
+    for (size_t i = 0; i < r->n_policies; i++) {
+        const Sessile__V1__Policy *p = r->policies[i];
+        /* A path would read a file of the server's. */
+        if (!*p->name || strchr(p->name, '/') || strstr(p->name, ".lua"))
+            return fail(
+                err, SESSILE_INVALID,
+                "RunConfig.policies[%zu]: a policy is named as the server has it, "
+                "without a path",
+                i);
+        steps[i].name = p->name;
+        steps[i].options = p->options ? p->options->text : NULL;
+    }
+    return sessile_policy_load(out, c->server->store, steps, r->n_policies, err);
+}
+
+static sessile_status read_config(call *c, const Sessile__V1__RunConfig *r,
+                                  sessile_run_options *out, sessile_error *err)
+{
+    sessile_run_options_init(out);
+    if (!r)
+        return SESSILE_OK;
+    out->config.window = r->window;
+    out->config.reserve = r->reserve;
+    out->config.keep_min = r->keep_min;
+    out->no_policy = r->no_policy;
+    out->no_fallback = r->no_fallback;
+    return read_policies(c, r, &out->config.policy, err);
+}
+
+static void read_base(const Sessile__V1__Base *base, int on_conflict,
+                      sessile_run_options *out)
+{
+    out->on_conflict = (sessile_on_conflict)on_conflict;
+    if (!base)
+        return;
+    out->has_base = 1;
+    out->base = base->entry;
+    out->once = sessile_text(base->once);
+}
+
+/* ---------------------------------------------------------------------- beginning */
+
+/* A session that a turn may make. */
+static sessile_status open_or_make(call *c, const Sessile__V1__TurnRequest *r,
+                                   sessile_session **out, sessile_error *err)
+{
+    sessile_session_options options;
+    sessile_session *made;
+    sessile_status status = call_session(c, r->session, out, err);
+    if (status != SESSILE_NOTFOUND || !r->create)
+        return status;
+    error_clear(err);
+    status = call_names(c, r->session, &options, err);
+    if (!status)
+        status = sessile_session_open(&made, c->view, &options, err);
+    if (status)
+        return status;
+    (void)sessile_session_close(made, NULL);
+    return call_session(c, r->session, out, err);
+}
+
+sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out,
+                          sessile_error *err)
+{
+    sessile_run_options options;
+    sessile_slice *messages = call_slices(c, r->messages, r->n_messages);
+    sessile_status status =
+        messages ? open_or_make(c, r, &out->session, err) : fail_nomem(err);
+    if (!status)
+        status = read_config(c, r->config, &options, err);
+    if (status)
+        return status;
+    read_base(r->follows, (int)r->on_conflict, &options);
+    if (options.once.size)
+        c->flags |= STATUS_AGAIN;
+    options.usage = json_slice(r->usage);
+    options.model = sessile_text(r->model);
+    options.metadata = json_slice(r->metadata);
+    options.event = sessile_text(r->event);
+    options.state = json_slice(r->state);
+    status = sessile_turn_begin(&out->run, out->session, messages, r->n_messages,
+                                &options, err);
+    sessile_policy_free(options.config.policy);
+    return status;
+}
+
+static sessile_status read_reason(const char *name, sessile_reason *out,
+                                  sessile_error *err)
+{
+    int reason = SESSILE_REASON_TURN;
+    if (!*name)
+        return SESSILE_OK;
+    while (reason <= SESSILE_REASON_MANUAL &&
+           strcmp(name, sessile_reason_name((sessile_reason)reason)) != 0)
+        reason++;
+    if (reason > SESSILE_REASON_MANUAL)
+        return fail(err, SESSILE_INVALID,
+                    "CompactRequest.reason is turn, threshold, overflow, timer, event or "
+                    "manual");
+    *out = (sessile_reason)reason;
+    return SESSILE_OK;
+}
+
+static sessile_status compact_or_plan(call *c, const Sessile__V1__CompactRequest *r,
+                                      begun *out, sessile_error *err)
+{
+    sessile_run_options options;
+    sessile_status status = call_session(c, r->session, &out->session, err);
+    if (!status)
+        status = read_config(c, r->config, &options, err);
+    if (status)
+        return status;
+    options.instructions = sessile_text(r->instructions);
+    status = read_reason(r->reason, &options.reason, err);
+    if (!status && out->with_context)
+        status = sessile_plan_begin(&out->run, out->session, &options, err);
+    else if (!status)
+        status = sessile_compact_begin(&out->run, out->session, &options, err);
+    sessile_policy_free(options.config.policy);
+    return status;
+}
+
+sessile_status begin_compact(call *c, const Sessile__V1__CompactRequest *r, begun *out,
+                             sessile_error *err)
+{
+    out->with_context = 0;
+    return compact_or_plan(c, r, out, err);
+}
+
+sessile_status begin_plan(call *c, const Sessile__V1__CompactRequest *r, begun *out,
+                          sessile_error *err)
+{
+    out->with_context = 1;
+    return compact_or_plan(c, r, out, err);
+}
+
+sessile_status begin_branch(call *c, const Sessile__V1__BranchRequest *r, begun *out,
+                            sessile_error *err)
+{
+    sessile_run_options options;
+    sessile_status status = call_session(c, r->session, &out->session, err);
+    if (!status)
+        status = read_config(c, r->config, &options, err);
+    if (status)
+        return status;
+    read_base(r->follows, (int)r->on_conflict, &options);
+    options.summary = sessile_text(r->summary);
+    options.summarize = r->summarize;
+    options.instructions = sessile_text(r->instructions);
+    status = sessile_branch_begin(&out->run, out->session, r->entry, &options, err);
+    sessile_policy_free(options.config.policy);
+    return status;
+}
+
+sessile_answer read_answer(const Sessile__V1__Answer *r)
+{
+    if (r->failure)
+        return (sessile_answer){.status = SESSILE_IO,
+                                .text = sessile_text(r->failure->message)};
+    return (sessile_answer){.text = sessile_text(r->text), .verdict = r->verdict};
+}
+
+sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun *out,
+                            sessile_error *err)
+{
+    sessile_run_options options;
+    sessile_answer given;
+    sessile_status status = call_session(c, r->session, &out->session, err);
+    if (!status)
+        status = read_config(c, r->config, &options, err);
+    if (status)
+        return status;
+    if (r->answer)
+        given = read_answer(r->answer);
+    status = sessile_answer_begin(&out->run, out->session, entry_id(r->pending_run),
+                                  r->answer ? &given : NULL, &options, err);
+    sessile_policy_free(options.config.policy);
+    return status;
+}

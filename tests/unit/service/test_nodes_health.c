@@ -1,0 +1,281 @@
+/*
+ * test_nodes_health.c: what health says: without a credential, of a node that ends, of
+ * one that has lost the database; and names of nodes.
+ *
+ * Own stores: each is a schema of a PostgreSQL server.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/health.pb-c.h"
+#include "support/check.h"
+#include "support/postgres.h"
+#include "support/runs.h"
+#include "unit/service/trio.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h> /* after the engine's: its fail() is a macro */
+
+#define CHECK "/grpc.health.v1.Health/Check"
+#define WATCH "/grpc.health.v1.Health/Watch"
+enum { SERVING = 1, NOT_SERVING = 2, SERVICE_UNKNOWN = 3 };
+
+static int status_in(reply *r)
+{
+    Grpc__Health__V1__HealthCheckResponse *out =
+        grpc__health__v1__health_check_response__unpack(NULL, r->first_size,
+                                                        (uint8_t *)r->first);
+    assert_non_null(out);
+    int status = (int)out->status;
+    grpc__health__v1__health_check_response__free_unpacked(out, NULL);
+    reply_free(r);
+    return status;
+}
+
+/* -1: an error. */
+static int check(trio *t, int i, const char *service)
+{
+    Grpc__Health__V1__HealthCheckRequest request =
+        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    reply r = {0};
+    request.service = (char *)service;
+    trio_call_as(t, i, CHECK, &request.base, "", 0, &r);
+    return r.code == RPC_OK ? status_in(&r) : -1;
+}
+
+static void anybody_may_ask(void **state)
+{
+    Grpc__Health__V1__HealthCheckRequest request =
+        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    trio t;
+    reply r = {0};
+    (void)state;
+    trio_open(&t, NULL, NULL, 1);
+    assert_int_equal(check(&t, 0, ""), SERVING);
+    assert_int_equal(check(&t, 1, "sessile.v1.SessionService"), SERVING);
+    assert_int_equal(check(&t, 2, "replicas"), SERVING); /* none are wanted */
+    request.service = "nothing.of.that.Name";
+    trio_call_as(&t, 0, CHECK, &request.base, "", 0, &r);
+    assert_int_equal(r.code, RPC_NOT_FOUND);
+    trio_close(&t);
+}
+
+static void who_watches_is_told_that_a_node_ends(void **state)
+{
+    Grpc__Health__V1__HealthCheckRequest request =
+        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    trio t;
+    reply r = {0}, gone = {0};
+    (void)state;
+    trio_open(&t, NULL, NULL, 0);
+    request.service = "";
+    trio_begin(&t, 0, WATCH, &request.base, &r);
+    rpc_request *one = trio_begin(&t, 0, WATCH, &request.base, &gone);
+    for (int i = 0; i < 500 && !(r.messages && gone.messages); i++)
+        trio_turn(&t, 20);
+    trio_turn(&t, 300);
+    assert_int_equal(r.messages, 1); /* at once, and then when it changes */
+    assert_int_equal(status_in(&r), SERVING);
+    rpc_request_cancel(one);
+    reply_free(&gone);
+    r.messages = 0;
+    service_stop(t.nodes[0].service);
+    for (int i = 0; i < 500 && !r.ended; i++)
+        trio_turn(&t, 20);
+    assert_int_equal(r.messages, 1);
+    assert_int_equal(status_in(&r), NOT_SERVING);
+    assert_int_equal(r.code, RPC_UNAVAILABLE);
+    assert_int_equal(check(&t, 1, ""), SERVING);
+    trio_close(&t);
+}
+
+static void a_service_that_is_not_there_can_be_watched(void **state)
+{
+    Grpc__Health__V1__HealthCheckRequest request =
+        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    trio t;
+    reply r = {0};
+    (void)state;
+    trio_open(&t, NULL, NULL, 0);
+    request.service = "not.yet";
+    rpc_request *one = trio_begin(&t, 0, WATCH, &request.base, &r);
+    for (int i = 0; i < 500 && !r.messages; i++)
+        trio_turn(&t, 20);
+    assert_int_equal(r.ended, 0);
+    assert_int_equal(status_in(&r), SERVICE_UNKNOWN);
+    rpc_request_cancel(one);
+    trio_close(&t);
+}
+
+/* A node that answers and can serve nothing says so, and serves again. */
+static void without_the_database_nobody_serves(void **state)
+{
+    const char *why;
+    trio t;
+    (void)state;
+    if (!postgres_shared(&why)) {
+        print_message("# %s\n", why);
+        skip();
+    }
+    postgres_server *own = postgres_own(&why);
+    assert_non_null(own);
+    trio_open(&t, own->url, NULL, 0);
+    assert_int_equal(check(&t, 0, ""), SERVING);
+    assert_int_equal(postgres_do(own, "kill"), 0);
+    for (int i = 0; i < 500 && check(&t, 0, "") == SERVING; i++)
+        trio_turn(&t, 20);
+    assert_int_equal(check(&t, 0, ""), NOT_SERVING);
+    assert_int_equal(postgres_do(own, "again"), 0);
+    for (int i = 0; i < 500 && check(&t, 0, "") != SERVING; i++)
+        trio_turn(&t, 20);
+    assert_int_equal(check(&t, 0, ""), SERVING);
+    trio_settled(&t, "after", -1); /* the table is there again, and all are in it */
+    trio_close(&t);
+    postgres_own_free(own);
+}
+
+static void replicas_are_counted(void **state)
+{
+    service_settings settings = {.nodes = {.replicas = 1}};
+    trio t;
+    (void)state;
+    trio_open(&t, NULL, &settings, 0); /* the shared server has no standby */
+    assert_int_equal(check(&t, 0, "replicas"), NOT_SERVING);
+    assert_int_equal(check(&t, 0, ""), SERVING); /* it can read, and write */
+    trio_close(&t);
+}
+
+/* ---------------------------------------------------------------------- names */
+
+static void two_nodes_of_one_name_are_refused(void **state)
+{
+    service_settings settings = {.listen = {"127.0.0.1:0"}};
+    trio t;
+    service *s;
+    sessile_error err;
+    (void)state;
+    trio_open(&t, NULL, NULL, 0);
+    settings.nodes.name = "node1";
+    assert_refused(service_open(&s, t.nodes[0].store, &settings, &err), SESSILE_EXISTS,
+                   &err, "\"node1\"");
+    settings.nodes.name = "no spaces";
+    assert_refused(service_open(&s, t.nodes[0].store, &settings, &err), SESSILE_INVALID,
+                   &err, "name");
+    trio_close(&t);
+}
+
+static void a_node_that_was_killed_gets_its_name_back(void **state)
+{
+    service_settings settings = {.listen = {"127.0.0.1:0"}, .nodes = {.name = "late"}};
+    trio t;
+    service *s;
+    sessile_error err;
+    char sql[300];
+    (void)state;
+    trio_open(&t, NULL, NULL, 0);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO \"%s\".nodes VALUES ('late', 5, '10.0.0.9:1', '1', now(), "
+             "clock_timestamp() + interval '1500 ms', 0, 0)",
+             postgres_schema(t.place));
+    free(postgres_sql(t.place, sql));
+    must(service_open(&s, t.nodes[0].store, &settings, &err), &err);
+    service_close(s);
+    trio_close(&t);
+}
+
+static Sessile__V1__NodeList *list_nodes(trio *t, int i)
+{
+    Sessile__V1__Empty request = SESSILE__V1__EMPTY__INIT;
+    reply r = {0};
+    trio_call(t, i, "/sessile.v1.NodeService/Nodes", &request.base, 0, &r);
+    if (r.code != RPC_OK)
+        fail_msg("%d %s", r.code, r.message);
+    Sessile__V1__NodeList *list =
+        sessile__v1__node_list__unpack(NULL, r.first_size, (uint8_t *)r.first);
+    assert_non_null(list);
+    reply_free(&r);
+    return list;
+}
+
+static void nodes_are_listed(void **state)
+{
+    trio t;
+    (void)state;
+    trio_open(&t, NULL, NULL, 0);
+    int owner = trio_settled(&t, "x", -1);
+    Sessile__V1__NodeList *list = list_nodes(&t, 1);
+    for (int i = 0; i < 500 && list->nodes[owner]->sessions == 0; i++) {
+        sessile__v1__node_list__free_unpacked(list, NULL);
+        trio_turn(&t, 20); /* its next beat tells */
+        list = list_nodes(&t, 1);
+    }
+    assert_int_equal(list->n_nodes, TRIO);
+    assert_string_equal(list->here, "node1");
+    for (int i = 0; i < TRIO; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "node%d", i);
+        assert_string_equal(list->nodes[i]->name, name);
+        assert_string_equal(list->nodes[i]->address, trio_address(&t, i));
+        assert_true(list->nodes[i]->living);
+    }
+    assert_int_equal(list->nodes[owner]->sessions, 1);
+    assert_true(list->nodes[owner]->calls > 0);
+    sessile__v1__node_list__free_unpacked(list, NULL);
+    trio_close(&t);
+}
+
+static void nodes_are_listed_for_who_may_check_the_store(void **state)
+{
+    Sessile__V1__Empty request = SESSILE__V1__EMPTY__INIT;
+    trio t;
+    reply r = {0};
+    (void)state;
+    trio_open(&t, NULL, NULL, 1);
+    trio_call(&t, 1, "/sessile.v1.NodeService/Nodes", &request.base, 0, &r);
+    assert_int_equal(r.code, RPC_PERMISSION_DENIED);
+    trio_close(&t);
+}
+
+/* One server over a store without nodes works as well. */
+static void a_store_without_nodes_is_served_by_one(void **state)
+{
+    trio t = {0};
+    service_settings settings = {.listen = {"127.0.0.1:0"}};
+    Sessile__V1__Empty request = SESSILE__V1__EMPTY__INIT;
+    sessile_error err;
+    reply r = {0};
+    (void)state;
+    must(rpc_loop_open(&t.loop, NULL, &allocator_default, &err), &err);
+    trio_node *n = &t.nodes[0];
+    n->store = run_store("ram:");
+    trio_start(&t, 0, &settings, 0);
+    assert_int_equal(check(&t, 0, ""), SERVING);
+    trio_call(&t, 0, "/sessile.v1.NodeService/Nodes", &request.base, 0, &r);
+    assert_int_equal(r.code, RPC_UNIMPLEMENTED);
+    trio_stop(&t, 0);
+    rpc_channel_close(n->channel);
+    service_close(n->service);
+    sessile_store_close(n->store);
+    rpc_loop_close(t.loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anybody_may_ask),
+        cmocka_unit_test(who_watches_is_told_that_a_node_ends),
+        cmocka_unit_test(a_service_that_is_not_there_can_be_watched),
+        cmocka_unit_test(without_the_database_nobody_serves),
+        cmocka_unit_test(replicas_are_counted),
+        cmocka_unit_test(two_nodes_of_one_name_are_refused),
+        cmocka_unit_test(a_node_that_was_killed_gets_its_name_back),
+        cmocka_unit_test(nodes_are_listed),
+        cmocka_unit_test(nodes_are_listed_for_who_may_check_the_store),
+        cmocka_unit_test(a_store_without_nodes_is_served_by_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
