@@ -439,8 +439,8 @@ static sessile_status cache(call *c, const void *request, sessile_error *err)
 }
 
 const method methods_records_held[] = {
-    RECORD_METHOD("Upload", upload, record_upload_request, METHOD_ALL),
-    RECORD_METHOD("Draft", draft, record_draft_request, METHOD_ALL),
-    RECORD_METHOD("Cache", cache, record_cache_request, METHOD_ALL),
+    RECORD_METHOD("Upload", upload, record_upload_request, METHOD_APART),
+    RECORD_METHOD("Draft", draft, record_draft_request, METHOD_APART),
+    RECORD_METHOD("Cache", cache, record_cache_request, METHOD_APART),
     {NULL, NULL, 0, NULL},
 };

@@ -314,10 +314,10 @@ static sessile_status list_cache(call *c, const void *request, sessile_error *er
 }
 
 const method methods_records_lists[] = {
-    RECORD_METHOD("Blob", blob, record_blob_request, METHOD_STREAMS | METHOD_ALL),
+    RECORD_METHOD("Blob", blob, record_blob_request, METHOD_STREAMS | METHOD_APART),
     RECORD_METHOD("ListCache", list_cache, record_list_cache_request,
-                  METHOD_STREAMS | METHOD_ALL),
+                  METHOD_STREAMS | METHOD_APART),
     RECORD_METHOD("List", list, record_list_request,
-                  METHOD_READS | METHOD_STREAMS | METHOD_ALL),
+                  METHOD_READS | METHOD_STREAMS | METHOD_APART),
     {NULL, NULL, 0, NULL},
 };

@@ -397,16 +397,16 @@ static sessile_status rename_log(call *c, const void *request, sessile_error *er
 }
 
 const method methods_records_logs[] = {
-    RECORD_METHOD("Store", describe, record_store_request, METHOD_READS | METHOD_ALL),
+    RECORD_METHOD("Store", describe, record_store_request, METHOD_READS | METHOD_APART),
     RECORD_METHOD("Create", create, record_create_request, 0),
-    RECORD_METHOD("Open", open_one, record_open_request, METHOD_READS | METHOD_ALL),
-    RECORD_METHOD("Look", look, record_look_request, METHOD_READS | METHOD_ALL),
-    RECORD_METHOD("Read", read_some, record_read_request, METHOD_READS | METHOD_ALL),
+    RECORD_METHOD("Open", open_one, record_open_request, METHOD_READS | METHOD_APART),
+    RECORD_METHOD("Look", look, record_look_request, METHOD_READS | METHOD_APART),
+    RECORD_METHOD("Read", read_some, record_read_request, METHOD_READS | METHOD_APART),
     RECORD_METHOD("Append", append, record_append_request, 0),
-    RECORD_METHOD("Sync", sync_log, record_log_request, METHOD_READS | METHOD_ALL),
+    RECORD_METHOD("Sync", sync_log, record_log_request, METHOD_READS | METHOD_APART),
     RECORD_METHOD("Remove", remove_log, record_remove_request, 0),
     RECORD_METHOD("Rename", rename_log, record_rename_request, 0),
     RECORD_METHOD("Watch", records_watch, record_watch_request,
-                  METHOD_READS | METHOD_STREAMS | METHOD_ALL),
+                  METHOD_READS | METHOD_STREAMS | METHOD_APART),
     {NULL, NULL, 0, NULL},
 };

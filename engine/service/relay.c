@@ -330,7 +330,7 @@ static int route(call *c)
     peers *p = n ? peers_of(n, c->rpc) : NULL;
     uint64_t key;
     int alone;
-    if (!p || !n->link)
+    if (!p || !n->link || (c->method->flags & METHOD_RECORDS))
         return 0;
     if (rpc_call_header(c->rpc, FORWARDED)) {
         if (nodes_lost(n)) {
