@@ -122,12 +122,6 @@ void rpc_finish(rpc_call *call, rpc_code code, const char *message,
     }
 }
 
-void rpc_limits_init(rpc_limits *limits)
-{
-    memset(limits, 0, sizeof *limits);
-    limits->bytes.unsent = 1 << 20;
-}
-
 size_t rpc_unsent(const rpc_call *call)
 {
     (void)call;
