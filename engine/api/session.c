@@ -312,14 +312,16 @@ sessile_id sessile_session_length(sessile_session *session)
 
 size_t sessile_session_memory(const sessile_session *session)
 {
-    return session ? sizeof *session + session_memory(GUARD_OWN(session)) : 0;
+    const session_core *core = GUARD_OWN(session);
+    return core ? sizeof *session + session_memory(core) : 0;
 }
 
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
 {
+    const session_core *core = GUARD_OWN(session);
     sessile_config config = {0};
-    if (session)
-        config = session_config(GUARD_OWN(session));
+    if (core)
+        config = session_config(core);
     if (reserve)
         *reserve = config.reserve;
     return config.window;

@@ -131,6 +131,7 @@ static void translate_job(job *j)
     call *c = (call *)j;
     sessile_error err;
     sessile_status status = SESSILE_OK;
+    error_clear(&err);
     if (!rpc_call_over(c->rpc))
         status = http_translate(c, &err);
     if (status) {

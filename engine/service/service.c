@@ -240,7 +240,7 @@ static void wait_for_stop(service *s)
 
 sessile_status service_run(service *s, sessile_error *err)
 {
-    pthread_t threads[LOOPS_MOST];
+    pthread_t threads[LOOPS_MOST] = {0};
     int started = 0, why = 0;
     sessile_status status = pool_start(s->pool, err);
     if (!status)
