@@ -90,6 +90,8 @@ local store_calls = {
   delete = function() return view:delete "s" end,
   deletions = function() return view:deletions() end,
   nodes = function() return view:nodes() end,
+  changed = function() return view:changed { s } end,
+  clock = function() return view:clock() end,
   undelete = function() return view:undelete "s" end,
   grant = function() return view:grant { role = "viewer", user = "bob" } end,
   grants = function() return view:grants() end,
