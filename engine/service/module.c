@@ -19,7 +19,7 @@
 
 /* Signals: a handler may set a number, and call what sets one. */
 static service *running;
-static volatile sig_atomic_t hung_up;
+static volatile sig_atomic_t hung_up, told_to_end;
 
 static void on_signal(int number)
 {
@@ -27,6 +27,8 @@ static void on_signal(int number)
         hung_up = 1;
     else if (running)
         service_stop(running);
+    else
+        told_to_end = 1;
 }
 
 /* 1: the certificates are to be read again. */
@@ -125,11 +127,18 @@ static int run(lua_State *L)
     service *s;
     if (!store)
         return 3;
-    if (service_open(&s, store->handle, &settings, &err))
-        return binding_fail(L, &err);
-    running = s;
+    /* It may be told to end while it is opened, which takes as long as the store takes.
+     */
+    told_to_end = 0;
     handle_signals(on_signal);
-    sessile_status status = SESSILE_OK;
+    sessile_status status = service_open(&s, store->handle, &settings, &err);
+    if (status) {
+        handle_signals(SIG_DFL);
+        return binding_fail(L, &err);
+    }
+    running = s;
+    if (told_to_end)
+        service_stop(s);
     lua_pushvalue(L, 3);
     lua_pushstring(L, service_address(s));
     lua_pushstring(L, service_metrics_address(s));
