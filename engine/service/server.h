@@ -40,7 +40,7 @@ struct service {
     sessile_store *store; /* the host's handle */
     struct {
         int workers, loops, drain_ms;
-        int guarded, json, reflection;
+        int guarded, json;
         unsigned services; /* SERVICE_… */
         char *certificate_role;
         int (*reload)(void *arg);
