@@ -37,6 +37,10 @@ void time_print(int64_t ms, char out[TIME_SIZE]);
 int time_parse(const char *text, size_t size, int64_t *ms); /* 0, or -1; offsets +hh:mm
                                       and Z, any number of fraction digits accepted */
 
+/* Decodes the percent-encoding of size bytes into out, with a NUL. 0; -1: it is not
+ * encoded rightly, has a NUL in it, or needs more than room bytes. */
+int url_decode(char *out, size_t room, const char *text, size_t size);
+
 /* ---- hash.c */
 
 /* Random bytes from the system, by libsodium. */

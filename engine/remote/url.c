@@ -18,34 +18,6 @@
 #define PORT "7071"
 enum { CREDENTIAL_MOST = 8192 };
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Percent-decodes. 0, or -1: not encoded rightly, or too long. */
-static int decode(char *out, size_t room, const char *text, size_t size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        if (c == '%') {
-            if (i + 2 >= size || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0)
-                return -1;
-            c = (char)(hex(text[i + 1]) * 16 + hex(text[i + 2]));
-            i += 2;
-        }
-        if (c == '\0' || n + 1 >= room)
-            return -1;
-        out[n++] = c;
-    }
-    out[n] = '\0';
-    return 0;
-}
-
 /* "500ms", "5s", "2m"; a bare number is seconds. -1: none. */
 static int read_time(const char *text)
 {
@@ -75,7 +47,7 @@ static sessile_status take_parameter(remote_url *url, const char *name, size_t n
                  {"token_file", url->token_file}};
     const char *wrong = "the URL of the store has a parameter that cannot be read: give "
                         "ca, cert, key, token_file (files), timeout=5s, plain=true";
-    if (decode(text, sizeof text, value, size) != 0)
+    if (url_decode(text, sizeof text, value, size) != 0)
         return fail(err, SESSILE_INVALID, "%s", wrong);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (strlen(files[i].name) == name_size &&
@@ -129,7 +101,7 @@ static sessile_status take_place(remote_url *url, const char *text, size_t size,
     size_t n = path ? (size_t)(path - text) : size;
     if (n == 0 && path && size > 1) {
         char socket[108];
-        if (decode(socket, sizeof socket, path, size) == 0) {
+        if (url_decode(socket, sizeof socket, path, size) == 0) {
             snprintf(url->address, sizeof url->address, "unix:%s", socket);
             snprintf(url->where, sizeof url->where, "the server at %s", socket);
             url->plain = 1;

@@ -28,34 +28,6 @@ static const char *const defaults[][2] = {
     {"tcp_user_timeout", "30000"},
 };
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Percent-decodes size bytes into out. 0, or -1: not encoded rightly, or too long. */
-static int decode(char *out, size_t room, const char *text, size_t size)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        if (c == '%') {
-            if (i + 2 >= size || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0)
-                return -1;
-            c = (char)(hex(text[i + 1]) * 16 + hex(text[i + 2]));
-            i += 2;
-        }
-        if (c == '\0' || n + 1 >= room)
-            return -1;
-        out[n++] = c;
-    }
-    out[n] = '\0';
-    return 0;
-}
-
 /* Where a URL's user, password and query are. */
 typedef struct parts {
     const char *after_user; /* behind the '@', or behind "://" */
@@ -229,7 +201,7 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
     char name[64], value[256];
     const char *equals = memchr(text, '=', size);
     size_t name_size = equals ? (size_t)(equals - text) : size;
-    if (decode(name, sizeof name, text, name_size) != 0) {
+    if (url_decode(name, sizeof name, text, name_size) != 0) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a parameter whose name cannot be read: check "
                     "what follows the '?'");
@@ -238,7 +210,7 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
         if (strcmp(name, ours[i].name) != 0)
             continue;
         if (!equals ||
-            decode(value, sizeof value, equals + 1, size - name_size - 1) != 0) {
+            url_decode(value, sizeof value, equals + 1, size - name_size - 1) != 0) {
             return fail(err, SESSILE_INVALID,
                         "the store's URL has a \"%s\" without a value that can be read",
                         name);
