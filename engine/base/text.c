@@ -109,12 +109,10 @@ int64_t base64_decode(void *out, const char *text, size_t size)
 
 /* ---------------------------------------------------------------------- URLs */
 
+/* The same of either case. */
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+    return hex_value(c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c);
 }
 
 int url_decode(char *out, size_t room, const char *text, size_t size)

@@ -14,29 +14,6 @@
 
 enum { PORT = 6379, PORT_MOST = 65535, DATABASE_MOST = 1000000 };
 
-/* Decodes text into out, which is emptied first. -1: too long, a NUL, or "%" without two
- * digits. */
-static int decode(char *out, size_t room, const char *text, size_t size)
-{
-    size_t used = 0;
-    memset(out, 0, room);
-    for (size_t i = 0; i < size; i++) {
-        char digits[3] = {0}, c = text[i];
-        if (c == '%') {
-            if (size - i < 3)
-                return -1;
-            memcpy(digits, text + i + 1, 2);
-            if (hex_decode(&c, digits, 1) != 0)
-                return -1;
-            i += 2;
-        }
-        if (c == '\0' || used + 1 >= room)
-            return -1;
-        out[used++] = c;
-    }
-    return 0;
-}
-
 /* A decimal number up to `most`; -1: none. */
 static int number(const char *text, size_t size, int most)
 {
@@ -68,7 +45,7 @@ static int read_host(limit_redis_url *out, const char *text, size_t size)
         host = host < size ? host : size;
         port = text + host;
     }
-    if (host == 0 || decode(out->host, sizeof out->host, text, host) != 0)
+    if (host == 0 || url_decode(out->host, sizeof out->host, text, host) != 0)
         return -1;
     if (port == end)
         return 0;
@@ -87,9 +64,9 @@ static int read_url(limit_redis_url *out, const char *url)
     if (at) {
         const char *colon = memchr(url, ':', (size_t)(at - url));
         if (!colon ||
-            decode(out->user, sizeof out->user, url, (size_t)(colon - url)) != 0 ||
-            decode(out->password, sizeof out->password, colon + 1,
-                   (size_t)(at - colon - 1)) != 0)
+            url_decode(out->user, sizeof out->user, url, (size_t)(colon - url)) != 0 ||
+            url_decode(out->password, sizeof out->password, colon + 1,
+                       (size_t)(at - colon - 1)) != 0)
             return -1;
         size -= (size_t)(at + 1 - url);
         url = at + 1;
@@ -97,7 +74,7 @@ static int read_url(limit_redis_url *out, const char *url)
     const char *rest = url + size; /* "/…", or the end */
     if (size == 0)
         return rest[0] == '/' && rest[1] != '\0'
-                   ? decode(out->path, sizeof out->path, rest, strlen(rest))
+                   ? url_decode(out->path, sizeof out->path, rest, strlen(rest))
                    : -1;
     if (read_host(out, url, size) != 0)
         return -1;

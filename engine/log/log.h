@@ -181,8 +181,8 @@ sessile_status log_ends(store *st, log_t *const *logs, size_t n, uint64_t *bytes
 /* Asks for the size of one log, as log_ends() does it for many. A removal is noticed only
  * if the backend tells. */
 sessile_status log_look_at_end(log_t *log, uint64_t *bytes, sessile_error *err);
-/* 1 if a log that has so many bytes now has more than this handle has read or written, or
- * less. Of a damaged log everything was read when it was opened. */
+/* bytes: the current size of the log. 1 if it differs from what this handle has read or
+ * written. A damaged log was read to its end when it was opened. */
 int log_has_news(const log_t *log, uint64_t bytes);
 /* Sleeps, and calls stop every few milliseconds. CANCELLED, without a message. */
 sessile_status log_sleep(const os_table *os, int ms, log_stop stop, void *arg);

@@ -18,7 +18,7 @@ enum {
 
 void intake_init(stream *s, const rpc_limits *limits, const allocator *a);
 void intake_deinit(stream *s);
-/* No frames come, but a body of at most so many bytes. */
+/* The stream carries a plain body of up to `expected` bytes instead of gRPC frames. */
 void intake_raw(stream *s, size_t expected);
 /* Bytes came. Calls side->data for each message that is whole. */
 void intake_take(stream *s, const unsigned char *data, size_t size);

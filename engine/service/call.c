@@ -368,8 +368,8 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     return SESSILE_OK;
 }
 
-/* A session that was removed, or whose handle writes no more, is opened anew by the next
- * call. */
+/* 0: the session was removed, or its handle can no longer write. The next call opens it
+ * again. */
 static int can_stay(sessile_status status)
 {
     switch (status) {

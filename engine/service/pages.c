@@ -6,8 +6,8 @@
  * Only if that row itself moved can rows that are its equals be given twice.
  *
  * A token is base64 of 8 bytes, by which a token of another request is known, and of that
- * row as a Listed. It is not signed: it is a place, not a permission. What the caller may
- * see is asked for each list anew.
+ * row as a Listed. It is not signed, because it grants nothing: the guard filters every
+ * page for its caller.
  */
 #include "service/server.h"
 

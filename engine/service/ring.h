@@ -1,4 +1,4 @@
-/* ring.h: records in the order in which they came, at most so many; the oldest give way.
+/* ring.h: a queue of records with a limit; when it is full, the oldest is dropped.
  */
 #ifndef SERVICE_RING_H
 #define SERVICE_RING_H
