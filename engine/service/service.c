@@ -132,6 +132,9 @@ sessile_status service_open(service **out, sessile_store *store,
                             const service_settings *settings, sessile_error *err)
 {
     *out = NULL;
+    if (!store)
+        return fail(err, SESSILE_INVALID,
+                    "the server has no store; one of records alone has one in memory");
     sessile_status status = check_settings(settings, err);
     if (status)
         return status;

@@ -55,8 +55,8 @@ typedef struct service_settings {
         const char *url;
         const sessile_store_options *options;
     } records;
-    int guarded;       /* 1: the store has a guard, and each call needs a credential */
-    int no_json;       /* 1: gRPC alone */
+    int guarded; /* 1: the store has a guard, and each call needs a credential */
+    int no_json; /* 1: gRPC alone */
     /* Asked now and then by service_run(): 1: the certificates are read again. They are
      * each hour in any case. NULL: nobody asks. */
     int (*reload)(void *arg);
@@ -65,7 +65,8 @@ typedef struct service_settings {
 
 /*
  * Opens a service over a store, which stays the caller's and must be open until the
- * service is closed. It listens on return; calls are served while service_run() runs.
+ * service is closed. A server of records alone is given one in memory, which has its
+ * guard. It listens on return; calls are served while service_run() runs.
  *
  * INVALID: an address or a setting that cannot be. EXISTS: the address is in use, or the
  * name of the node, by a living one. DENIED:
