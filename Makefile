@@ -484,13 +484,13 @@ asan: deps-test
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
 # does AddressSanitizer, whose allocator may be locked by that thread when it forks.
 THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED),$(TEST_C))) \
-           tests/store/test_backend.c $(addprefix tests/unit/service/test_,events run_stream)
+           tests/store/test_backend.c $(addprefix tests/unit/service/test_,events.c run_stream.c)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
 	    threaded
 	@BUILD=build-tsan tests/run $(THREADED:tests/%.c='%$$')
-threaded: $(THREADED:tests/%.c=$(BUILD)/tests/%) $(WORKER) $(ENCODINGS)
+threaded: $(THREADED:tests/%.c=$(BUILD)/tests/%) $(WORKER) $(ENCODINGS) $(REMOTE)
 
 valgrind: deps-test
 	@command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1; }
