@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sessile_guard.h"
 #include "support/ledger.h"
 #include "support/sessions.h"
 #include "unit/rpc/program.h"
@@ -41,19 +42,19 @@ static const char asker[] =
     "  end }\n";
 
 /* A node's strings, which live as long as it. */
-typedef struct node {
+typedef struct scene_node {
     service_node process;
     char program[600], config[700], listen[64], log[600], address[64];
     char in_config[720], in_store[1200];
     const char *argv[8], *extra[12];
-} node;
+} scene_node;
 
 struct scene {
     cluster *c;
     certificates tls;
     char *folder; /* journals, logs, configurations */
     int writers;  /* of each client */
-    node nodes[SCENE_NODES];
+    scene_node nodes[SCENE_NODES];
     struct {
         int host;
         pid_t writers, watcher, runner;
@@ -130,7 +131,7 @@ static void write_policy(const scene *s)
 static void describe_node(scene *s, int at, int no_affinity)
 {
     static const long clocks[SCENE_NODES] = {0, 2 * 3600, -26 * 3600};
-    node *n = &s->nodes[at];
+    scene_node *n = &s->nodes[at];
     const char *why, *const *clock = NULL;
     size_t more = 0;
     snprintf(n->config, sizeof n->config, "%s/node%d.lua", s->folder, at + 1);
@@ -144,7 +145,7 @@ static void describe_node(scene *s, int at, int no_affinity)
     assert_non_null(out);
     fprintf(
         out,
-        "return { guard = { audit = false }, policy_path = { [[%s]] },\n"
+        "return { guard = { audit = false, rate_limits = false }, policy_path = { [[%s]] },\n"
         "  serve = { name = [[node%d]], cert = [[%s]], key = [[%s]], nodes_ca = [[%s]],\n"
         "    metrics = [[%s:%d]], affinity = %s } }\n",
         s->folder, at + 1, s->tls.server, s->tls.server_key, s->tls.ca, n->listen,
@@ -210,19 +211,23 @@ unsigned long scene_metric(scene *s, const char *line)
 /* An access key for a user, made with the command line beside the database. */
 static void make_key(scene *s)
 {
-    char command[2400], said[1000] = "";
-    snprintf(command, sizeof command,
-             "SESSILE_CONFIG='%s' SESSILE_STORE='%s' SESSILE_KEY='" SECRET
-             "' '%s' --json access key new ann --role editor",
-             s->nodes[0].config, s->c->server[0]->url, built("bin/sessile"));
+    char command[700], said[1000] = "";
+    setenv("SESSILE_CONFIG", s->nodes[0].config, 1);
+    setenv("SESSILE_STORE", s->c->server[0]->url, 1);
+    setenv("SESSILE_KEY", SECRET, 1);
+    snprintf(command, sizeof command, "'%s' --json access key new ann --role editor",
+             built("bin/sessile"));
     FILE *from = popen(command, "re");
     assert_non_null(from);
     size_t n = fread(said, 1, sizeof said - 1, from);
     said[n] = '\0';
     assert_int_equal(pclose(from), 0);
-    const char *at = strstr(said, "\"key\":\"");
+    unsetenv("SESSILE_CONFIG");
+    unsetenv("SESSILE_STORE");
+    unsetenv("SESSILE_KEY");
+    const char *at = strstr(said, "\"key\"");
     assert_non_null(at);
-    assert_int_equal(sscanf(at + 7, "%199[^\"]", s->key), 1);
+    assert_int_equal(sscanf(at, "\"key\": \"%199[^\"]", s->key), 1);
 }
 
 typedef enum role { WRITES, WATCHES, COMPACTS } role;
@@ -462,6 +467,7 @@ void scene_judge(scene *s, const char *title)
 {
     sessile_store *store;
     sessile_store_options options;
+    sessile_guard_options guard;
     sessile_error err = {0};
     for (int i = 0; i < SCENE_CLIENTS; i++) {
         end_client(&s->clients[i].writers);
@@ -471,6 +477,10 @@ void scene_judge(scene *s, const char *title)
     options.key_source = SESSILE_KEY_SECRET;
     options.key = SECRET;
     if (sessile_open(&store, s->c->server[s->c->primary]->url, &options, &err))
+        fail_msg("%s", err.message);
+    sessile_guard_options_init(&guard); /* this handle may do everything */
+    guard.profile = "standard";
+    if (sessile_store_guard(store, &guard, &err))
         fail_msg("%s", err.message);
     ledger *l = ledger_read(s->folder);
     ledger_sum sum = ledger_compare_all(l, store);
