@@ -168,7 +168,7 @@ describe("a store behind a server", function()
       local place = postgres.place()
       local out, err = cli.done(("--store '%s' --json serve --check --listen 127.0.0.1:0"):format(
         place), nil, "env SESSILE_CONFIG=" .. cli.quote(config))
-      expect.has(out, '"records":true')
+      assert.is_true(cli.decoded(out).records)
       local password = assert(place:match "//[^:/]+:([^@]+)@")
       assert.is_nil((out .. err):find(password, 1, true))
     end)

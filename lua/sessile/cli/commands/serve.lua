@@ -101,7 +101,8 @@ return {
     given.network = app.globals.network
     local served, message, code = service.run(store._core, given, function(address, metrics)
       tell(app, args, given, { store = show.url(given.records or store.url),
-        records = given.records ~= nil, address = address, metrics = metrics, tls = given.cert ~= nil, guarded = given.guarded })
+        records = given.records ~= nil, address = address, metrics = metrics,
+        tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)
