@@ -513,6 +513,13 @@ sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error
                      : fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
 }
 
+int call_is_full(const call *c)
+{
+    rpc_limits limits;
+    rpc_limits_init(&limits);
+    return rpc_unsent(c->rpc) > limits.bytes.unsent;
+}
+
 /* ---------------------------------------------------------------------- replies */
 
 sessile_status call_reply(call *c, const ProtobufCMessage *message, sessile_error *err)

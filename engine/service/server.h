@@ -34,6 +34,7 @@ typedef struct records records;
 typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
+typedef struct pieces pieces;
 
 struct service {
     allocator alloc;
@@ -56,6 +57,7 @@ struct service {
     observe *observe;
     watch *watch;
     runs *runs;
+    pieces *pieces;
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -215,6 +217,9 @@ void call_leave(call *c, sessile_status status, const sessile_error *err);
 /* Sends a message, from any thread; it touches nothing of the call. CANCELLED: nobody
  * waits for it. NOMEM. */
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err);
+/* Too much is on its way to the client: more than 1 MiB. Who waits until that was taken
+ * is told by `drained`. */
+int call_is_full(const call *c);
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
                             sessile_error *err);
