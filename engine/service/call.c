@@ -91,19 +91,11 @@ static void refuse(call *c, sessile_status status, const char *why)
     call_fail(c, &err);
 }
 
-/* The method of a path, if this server has its service. */
-static const method *served(const service *s, const char *path)
-{
-    const method *m = method_find(path);
-    unsigned of = m && m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS;
-    return m && (m->flags & METHOD_LOOP || s->settings.services & of) ? m : NULL;
-}
-
 static void begun(void *ud, rpc_call *rpc)
 {
     service *s = ud;
     const int http = rpc_call_kind(rpc) != RPC_GRPC;
-    const method *m = http ? http_begun(s, rpc) : served(s, rpc_call_path(rpc));
+    const method *m = http ? http_begun(s, rpc) : method_served(s, rpc_call_path(rpc));
     if (m && !call_open(s, rpc, m))
         rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
     else if (!m && !http)

@@ -72,6 +72,13 @@ const method *method_find(const char *path)
     return NULL;
 }
 
+const method *method_served(const service *s, const char *path)
+{
+    const method *m = method_find(path);
+    unsigned of = m && m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS;
+    return m && (m->flags & METHOD_LOOP || s->settings.services & of) ? m : NULL;
+}
+
 size_t method_number(const method *m)
 {
     size_t i = 0;

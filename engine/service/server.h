@@ -87,6 +87,8 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
+/* The same, if this server serves it. */
+const method *method_served(const service *s, const char *path);
 /* 1: there are methods of a service of that name. */
 int method_has_service(const char *name);
 /* Those of SessionService, by number from 0; NULL behind the last. */

@@ -218,6 +218,10 @@ def case_errors():
     assert post('CreateSession', {'session': {'id': 'twice'}})[0] == 200
     assert post('CreateSession', {'session': {'id': 'twice'}})[0] == 409
     assert curl(PATH + 'ResumeSession')[0] == 405
+    # What is not of sessile.proto, or not served, is not there.
+    for other in ('/sessile.v1.RecordService/Store', '/sessile.v1.RecordService/Append',
+                  '/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch'):
+        assert curl(other, body='{}')[0] == 404, other
     assert curl(PATH + 'ResumeSession', '-X', 'PUT', body='{}')[0] == 405
     assert curl(PATH + 'ResumeSession', '-H', 'content-type: text/plain', '-d', '{}')[0] == 415
     assert curl(PATH + 'ResumeSession', '-H', 'content-encoding: gzip', body='{}')[0] == 415
