@@ -231,12 +231,13 @@ static void ended(void *ud, rpc_call *rpc)
         refuse(c, SESSILE_INVALID, "the call has no request");
         return;
     }
-    const call_stream *stream = atomic_load(&c->stream);
     if (!(c->method->flags & METHOD_DUPLEX)) {
         start(c);
         return;
     }
+    /* A worker stays first and looks at `half` then: one of the two sees the other. */
     atomic_store(&c->half, 1);
+    const call_stream *stream = atomic_load(&c->stream);
     if (c->relay)
         relay_half(c->relay);
     else if (stream && stream->ended)
