@@ -27,7 +27,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
-enum { REQUEST_ON_LOOP = 4096 };
+enum { REQUEST_ON_LOOP = 4096, EARLY_MOST = 64 * 1024 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -39,6 +39,7 @@ static void call_free(call *c)
         stream->free(c);
     buf_deinit(&c->speech.joined.bytes);
     buf_deinit(&c->request);
+    buf_deinit(&c->early);
     pthread_mutex_destroy(&c->mutex);
     rpc_call_drop(c->rpc);
     mem_free(&a, c, sizeof *c);
@@ -66,6 +67,7 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     if (rpc_call_kind(rpc) != RPC_GRPC)
         c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
+    buf_init(&c->early, &s->alloc);
     buf_init(&c->speech.joined.bytes, &s->alloc);
     atomic_init(&c->speech.headed, 0);
     rpc_call_keep(rpc);
@@ -111,9 +113,11 @@ static void run_job(job *j)
 
 static void set_lane(call *c)
 {
+    if (c->method->flags & (METHOD_ALL | METHOD_APART))
+        return;
     if (c->method->flags & METHOD_DUPLEX)
         c->job.lane = decode_lane_inside(c->request.data, c->request.size);
-    else if (!(c->method->flags & (METHOD_ALL | METHOD_APART)))
+    else
         c->job.lane = decode_lane(c->request.data, c->request.size);
 }
 
@@ -195,6 +199,19 @@ static void start(call *c)
         call_submit(c);
 }
 
+/* A request that came before the call stayed waits for that. */
+static void keep_early(call *c, const void *data, size_t size)
+{
+    if (size > EARLY_MOST - c->early.size) {
+        refuse(c, SESSILE_LIMIT, "read the answers before you ask on");
+        return;
+    }
+    buf_put(&c->early, &size, sizeof size);
+    buf_put(&c->early, data, size);
+    if (c->early.failed)
+        refuse(c, SESSILE_NOMEM, "the server is out of memory");
+}
+
 static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
 {
     call *c = rpc_call_own(rpc);
@@ -208,6 +225,8 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
             relay_message(c->relay, data, size);
         else if (stream && stream->message)
             stream->message(c, data, size);
+        else if (c->method->flags & METHOD_REFLECTS)
+            keep_early(c, data, size);
         else
             refuse(c, SESSILE_INVALID,
                    duplex ? "an answer came before it was asked for"

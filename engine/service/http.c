@@ -66,7 +66,7 @@ const method *http_begun(service *s, rpc_call *rpc)
     }
     if (s->settings.json)
         m = method_served(s, events ? EVENTS : path);
-    if (!m || m->flags & (METHOD_LOOP | METHOD_RECORDS))
+    if (!m || m->flags & (METHOD_LOOP | METHOD_RECORDS | METHOD_REFLECTS))
         http_refuse(rpc, 404, "unimplemented", "there is nothing at this path", NULL);
     else if (!posts && !(gets && events))
         refuse_verb(rpc, events ? "GET, POST" : "POST");

@@ -71,6 +71,7 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.guarded = in->guarded;
     s->settings.services = in->services ? in->services : SERVICE_SESSIONS;
     s->settings.json = !in->no_json;
+    s->settings.reflection = !in->no_reflection;
     s->settings.reload = in->reload;
     s->settings.reload_arg = in->reload_arg;
     s->settings.certificate_role = mem_dup(&s->alloc, role, strlen(role));
