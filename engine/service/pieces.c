@@ -76,6 +76,8 @@ static sessile_status read_again(list_reply *l, sessile_error *err)
 {
     void *rows = NULL;
     size_t count = 0;
+    if (rpc_call_over(l->call->rpc))
+        return fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
     sessile_status status = l->kind->read(l->call, l->what, &rows, &count, err);
     if (!status && count != l->count) {
         sessile_free(rows);
