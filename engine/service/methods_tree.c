@@ -65,7 +65,6 @@ static sessile_status read_tree(call *c, void *what, void **out, size_t *count,
     sessile_node *rows = NULL;
     sessile_status status = sessile_tree(c->session, &r->options, &rows, count, err);
     const sessile_id length = sessile_session_length(c->session);
-    *out = rows;
     if (status)
         return status;
     if (r->length && r->length != length) {
@@ -74,6 +73,7 @@ static sessile_status read_tree(call *c, void *what, void **out, size_t *count,
                     "the session has changed while its tree was read: read it again");
     }
     r->length = length;
+    *out = rows;
     return SESSILE_OK;
 }
 

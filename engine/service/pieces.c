@@ -84,7 +84,8 @@ static sessile_status read_again(list_reply *l, sessile_error *err)
         return fail(err, SESSILE_CONFLICT,
                     "the session has changed while its list was read: read it again");
     }
-    l->rows = rows;
+    if (!status)
+        l->rows = rows;
     return status;
 }
 

@@ -19,9 +19,9 @@
  * as long as the call. */
 typedef struct list_kind {
     size_t row; /* the size of a row, in bytes */
-    /* Reads the rows as one block for sessile_free(), through the call's session. It may
-     * be called again by another worker, and must give the same rows: CONFLICT if it
-     * cannot. */
+    /* Reads the rows as one block for sessile_free(), through the call's session; on
+     * failure there is none. It may be called again by another worker, and must give the
+     * same rows: CONFLICT if it cannot. */
     sessile_status (*read)(call *c, void *what, void **rows, size_t *count,
                            sessile_error *err);
     /* The most bytes that a row takes in a reply. */

@@ -381,7 +381,7 @@ def case_reflection():
         unary('CreateSession', request, pb.SessionInfo)
         # Each name is found, also when all are asked for before the first answer is read.
         names = list(symbols('sessile.v1', ours.message_type, ours.enum_type))
-        names += ['sessile.v1.SessionService.' + m.name for m in ours.service[0].method]
+        names += ['sessile.v1.%s.%s' % (s.name, m.name) for s in ours.service for m in s.method]
         assert len(names) > 300, len(names)
         for i in range(0, len(names), 20):
             some = [{'file_containing_symbol': n} for n in names[i:i + 20]]

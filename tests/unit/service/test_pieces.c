@@ -248,7 +248,7 @@ static void has_all_messages(const stream *st, int info)
     assert_int_equal(n, MESSAGES);
 }
 
-static const size_t kept[] = {64 * MIB, 0}; /* rows are kept; they are read again */
+static const size_t KEPT[] = {64 * MIB, 0}; /* rows are kept; they are read again */
 
 static void test_who_reads_slowly_gets_each_message_of_a_context(void **state)
 {
@@ -257,7 +257,7 @@ static void test_who_reads_slowly_gets_each_message_of_a_context(void **state)
         world w;
         stream st;
         Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
-        world_open(&w, kept[i]);
+        world_open(&w, KEPT[i]);
         fill(w.store, "s");
         r.session = names_of("s");
         begin_slowly(&w, &st, "GetContext", &r);
@@ -280,7 +280,7 @@ static void test_who_reads_slowly_gets_each_message_of_a_list(void **state)
         world w;
         stream st;
         Sessile__V1__MessagesRequest r = SESSILE__V1__MESSAGES_REQUEST__INIT;
-        world_open(&w, kept[i]);
+        world_open(&w, KEPT[i]);
         fill(w.store, "s");
         append_by(&w.s, "s", "behind the limit");
         r.session = names_of("s");
@@ -318,7 +318,7 @@ static void test_a_tree_that_is_read_slowly_is_of_one_moment(void **state)
         world w;
         stream st;
         Sessile__V1__TreeRequest r = SESSILE__V1__TREE_REQUEST__INIT;
-        world_open(&w, kept[i]);
+        world_open(&w, KEPT[i]);
         fill_tree(w.store, "s");
         r.session = names_of("s");
         begin_slowly(&w, &st, "GetTree", &r);
@@ -329,7 +329,7 @@ static void test_a_tree_that_is_read_slowly_is_of_one_moment(void **state)
         begin_slowly(&w, &st, "GetTree", &r);
         append_by(&w.s, "s", "another head");
         go_on_slowly(&st);
-        if (kept[i]) {
+        if (KEPT[i]) {
             tree_is_whole(&st);
         } else {
             assert_int_equal(st.code, RPC_ABORTED);
