@@ -352,7 +352,7 @@ OF_SERVICE := $(BUILD)/tests/service/% $(BUILD)/tests/unit/rpc/% $(BUILD)/tests/
 SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call sources,tests/service/*.c)))
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
-$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
