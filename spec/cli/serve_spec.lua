@@ -118,6 +118,24 @@ describe("sessile serve", function()
     assert.is_nil(page:find("secret", 1, true))
   end)
 
+  it("tells which methods there are, unless it is configured not to", function()
+    guarded.unguarded_only()
+    local function status(on)
+      cli.configure(("return { serve = { reflection = %s } }"):format(on))
+      one = server.start()
+      local said = shell.output(([[printf '\0\0\0\0\3:\1*' |
+        curl -sD - -o %s/answer --data-binary @- --http2-prior-knowledge \
+        -H 'content-type: application/grpc' -H 'te: trailers' \
+        http://%s/grpc.reflection.v1.ServerReflection/ServerReflectionInfo]]):format(
+        cli.quote(cli.home()), one.address))
+      one:stop()
+      return said:match "grpc%-status: (%d+)"
+    end
+    assert.equal("0", status(true))
+    expect.has(cli.read(cli.home() .. "/answer"), "sessile.v1.SessionService")
+    assert.equal("12", status(false))
+  end)
+
   it("does not listen in clear text where others can connect", function()
     guarded.unguarded_only()
     cli.fails(7, "serve --listen 0.0.0.0:0", "clear text", "cert and key")

@@ -36,6 +36,7 @@ local function settings(app, args)
     replicas = configured.replicas,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
+    no_reflection = configured.reflection == false,
     sessions_served = not configured.services or configured.services.sessions or false,
     records_served = configured.services and configured.services.records or false,
   }
