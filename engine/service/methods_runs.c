@@ -16,9 +16,9 @@ static sessile_status finish_run(call *c, begun *b, sessile_error *err)
     sessile_need need;
     int parked = 0;
     sessile_status status;
-    while (!parked && (status = sessile_run_step(b->run, &need, err)) == SESSILE_NEEDS) {
+    while (!parked && (status = runs_step(b, &need, err)) == SESSILE_NEEDS) {
         asked = runs_need(c, &need);
-        status = runs_park(b->run, &need, &parked, err);
+        status = runs_park(b, &need, &parked, err);
         if (status)
             break;
     }
@@ -26,7 +26,7 @@ static sessile_status finish_run(call *c, begun *b, sessile_error *err)
         status = runs_outcome(c, b, parked ? asked : NULL, &out, err);
     if (!status)
         status = call_reply(c, &out->base, err);
-    sessile_run_free(b->run);
+    runs_free(b);
     return status;
 }
 
@@ -34,7 +34,7 @@ static sessile_status finish_run(call *c, begun *b, sessile_error *err)
 #define RUNS(name, begin)                                                        \
     static sessile_status name(call *c, const void *request, sessile_error *err) \
     {                                                                            \
-        begun b = {NULL, NULL, 0};                                               \
+        begun b = {.run = NULL};                                                 \
         sessile_status status = begin(c, request, &b, err);                      \
         return status ? status : finish_run(c, &b, err);                         \
     }

@@ -18,6 +18,7 @@
 enum {
     WORKERS = 8,
     SESSIONS = 10000,
+    MEMORIES = 500, /* each as large as its entries and vectors are */
     WAITING = 4096,
     DRAIN_MS = 30000,
     AGE_MS = 1800000,
@@ -149,6 +150,8 @@ sessile_status service_open(service **out, sessile_store *store,
         status = keep_open(&s->keep, store,
                            (size_t)or_default(settings->size.sessions, SESSIONS),
                            &s->alloc, err);
+    if (!status)
+        status = keep_open(&s->memories, store, MEMORIES, &s->alloc, err);
     if (!status)
         status = open_records(s, settings, err);
     if (!status)
@@ -290,6 +293,7 @@ void service_close(service *s)
     runs_close(s->runs);
     observe_close(s->observe);
     keep_close(s->keep);
+    keep_close(s->memories);
     if (s->tls)
         rpc_tls_drop(s->tls);
     char *role = s->settings.certificate_role;
