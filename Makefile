@@ -76,7 +76,8 @@ COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
-SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+MODULE  := $(call objects,$(call sources,engine/service/module*.c))
+SERVICE := $(filter-out $(MODULE),$(call objects,$(call sources,engine/rpc/*.c engine/service/*.c)))
 PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
@@ -278,8 +279,8 @@ $(BUILD)/service.a: $(SERVICE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
-$(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
+$(MODULE): DOOR = -Ilua/binding -I$(LUA_INCLUDE)
+$(SERVER): $(MODULE) $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 
@@ -347,7 +348,7 @@ $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream clients)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))

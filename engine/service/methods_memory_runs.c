@@ -232,36 +232,18 @@ static sessile_status outcome_of(call *c, const begun *b,
 /* ---------------------------------------------------------------------- calls that
  * answer once */
 
-static sessile_status finish_run(call *c, begun *b, sessile_error *err)
+static sessile_status send_once(call *c, const begun *b, Sessile__V1__Need *parked,
+                                sessile_error *err)
 {
     Sessile__V1__MemoryOutcome *out;
-    sessile_need need;
-    int parked;
-    sessile_status status;
-    while ((status = runs_step(b, &need, err)) == SESSILE_NEEDS) {
-        status = runs_park(b, &need, &parked, err);
-        if (status)
-            break;
-    }
-    if (!status)
-        status = outcome_of(c, b, &out, err);
-    if (!status)
-        status = call_reply(c, &out->base, err);
-    runs_free(b);
-    return status;
+    sessile_status status = outcome_of(c, b, &out, err);
+    (void)parked;
+    return status ? status : call_reply(c, &out->base, err);
 }
-
-#define RUNS(name, begin)                                                        \
-    static sessile_status name(call *c, const void *request, sessile_error *err) \
-    {                                                                            \
-        begun b = {.run = NULL};                                                 \
-        sessile_status status = begin(c, request, &b, err);                      \
-        return status ? status : finish_run(c, &b, err);                         \
-    }
-RUNS(recall, begin_recall)
-RUNS(remember, begin_remember)
-RUNS(tidy, begin_tidy)
-RUNS(admit, begin_admit)
+RUN_ONCE(recall, begin_recall)
+RUN_ONCE(remember, begin_remember)
+RUN_ONCE(tidy, begin_tidy)
+RUN_ONCE(admit, begin_admit)
 
 static sessile_status find_recall(call *c, const void *request, sessile_error *err)
 {
@@ -390,7 +372,7 @@ static sessile_status send_outcome(call *c, const begun *b, Sessile__V1__Need *p
 
 static sessile_status run_memory(call *c, const void *request, sessile_error *err)
 {
-    static const run_kind kind = {begin, reply, send_need, send_outcome};
+    static const run_kind kind = {begin, send_outcome, send_need, reply};
     return run_stream_begin(c, &kind, request, err);
 }
 

@@ -10,14 +10,21 @@
  * client goes, sends no more, or says so; the server ends; too many wait. Then the run is
  * parked, so that Answer goes on with it at any server; what cannot be parked goes on
  * with a failure as its answer.
+ *
+ * Calls that answer once are served here as well, when the server has a model. It is
+ * asked by a worker that is of no session, so the session's other calls need not wait for
+ * the answer. What it cannot be asked now, and what nobody waits for any more, is parked.
  */
 #include "service/runs.h"
+
+#include <stddef.h>
 
 enum { WAITING_MOST = 1000 };
 
 typedef enum run_state {
     RUN_WORKING, /* a worker has it, or will */
-    RUN_WAITING  /* for its client */
+    RUN_WAITING, /* for its client */
+    RUN_ASKING   /* for the server's model: another worker asks */
 } run_state;
 
 typedef struct waiting {
@@ -26,11 +33,15 @@ typedef struct waiting {
     const run_kind *kind;
     begun begun;
     sessile_need need; /* what it waits for; valid until it is answered */
+    /* of the worker that asks */
+    job ask;
+    sessile_status said; /* of the model */
+    buf text;
     /* under the mutex of all runs */
     struct waiting *next, *before; /* of those that wait */
     run_state state;
     buf answer;   /* the bytes of the message that came */
-    int answered; /* one came */
+    int answered; /* one came; or the model did */
     int nobody;   /* will answer: it is parked */
 } waiting;
 
@@ -116,6 +127,7 @@ static void free_waiting(call *c)
 {
     waiting *w = c->own;
     buf_deinit(&w->answer);
+    buf_deinit(&w->text);
     mem_free(&c->server->alloc, w, sizeof *w);
 }
 
@@ -137,6 +149,19 @@ static sessile_status read_reply(waiting *w, const buf *bytes, int *answered,
     return status ? status : w->kind->reply(c, &w->begun, said, answered, err);
 }
 
+/* What the model said, or why it failed; nobody answers if it was not asked. */
+static sessile_status take_said(waiting *w, int *answered, sessile_error *err)
+{
+    const sessile_answer given = {.status = w->said,
+                                  .text = {w->text.data, w->text.size}};
+    if (w->said == SESSILE_BUSY || w->said == SESSILE_CANCELLED)
+        return SESSILE_OK;
+    if (w->text.failed)
+        return fail_nomem(err);
+    *answered = 1;
+    return runs_reply(&w->begun, &given, err);
+}
+
 /* Gives the run what came for its need, or parks it. A message that is no answer parks it
  * as well, and ends the call. */
 static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
@@ -152,8 +177,10 @@ static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
     buf_init(&w->answer, &c->server->alloc);
     w->answered = 0;
     pthread_mutex_unlock(&r->mutex);
-    if (came)
+    if (came && w->kind->send_need)
         status = read_reply(w, &bytes, &answered, err);
+    else if (came)
+        status = take_said(w, &answered, err);
     if (!answered) {
         sessile_status why = runs_park(&w->begun, &w->need, parked, &ignored);
         if (!status && why) {
@@ -164,6 +191,28 @@ static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
     }
     buf_deinit(&bytes);
     return status;
+}
+
+/* Asks the server's model, and no worker has the session meanwhile. */
+static void ask_model(job *j)
+{
+    waiting *w = (waiting *)((char *)j - offsetof(waiting, ask));
+    runs *r = w->call->server->runs;
+    buf_clear(&w->text);
+    w->said = runs_ask(w->call, &w->begun, &w->need, &w->text);
+    pthread_mutex_lock(&r->mutex);
+    w->answered = 1;
+    w->state = RUN_WORKING;
+    pool_put(r->server->pool, &w->job);
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void begin_to_ask(runs *r, waiting *w)
+{
+    pthread_mutex_lock(&r->mutex);
+    w->state = RUN_ASKING;
+    pool_put(r->server->pool, &w->ask);
+    pthread_mutex_unlock(&r->mutex);
 }
 
 /* Goes on until the run waits (*waits 1) or is done, and says so. A job of the same lane,
@@ -181,9 +230,14 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
     }
     while (!status && !parked &&
            (status = runs_step(&w->begun, &w->need, err)) == SESSILE_NEEDS) {
-        const int answerable = w->need.kind != SESSILE_NEED_HOOK;
+        const int answerable = w->need.kind != SESSILE_NEED_HOOK && w->kind->send_need;
         asked = runs_need(c, &w->need);
         call_poke(c);
+        if (w->need.kind == SESSILE_NEED_MODEL && !w->kind->send_need) {
+            *waits = 1;
+            begin_to_ask(c->server->runs, w);
+            return SESSILE_OK;
+        }
         if (answerable && asked && !c->no_memory && begin_to_wait(c->server->runs, w)) {
             *waits = 1;
             return w->kind->send_need(c, asked,
@@ -232,6 +286,8 @@ sessile_status run_stream_begin(call *c, const run_kind *kind, const void *reque
     w->kind = kind;
     w->job.run = run_job;
     w->job.lane = c->job.lane;
+    w->ask.run = ask_model;
+    buf_init(&w->text, &c->server->alloc);
     buf_init(&w->answer, &c->server->alloc);
     call_stay(c, &run_stream, w);
     go_on(w);
@@ -297,7 +353,7 @@ static sessile_status send_outcome(call *c, const begun *b, Sessile__V1__Need *p
 
 static sessile_status run(call *c, const void *request, sessile_error *err)
 {
-    static const run_kind kind = {begin, reply, send_need, send_outcome};
+    static const run_kind kind = {begin, send_outcome, send_need, reply};
     return run_stream_begin(c, &kind, request, err);
 }
 

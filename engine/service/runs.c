@@ -252,3 +252,64 @@ void runs_free(begun *b)
     sessile_run_free(b->run);
     sessile_memory_run_free(b->memory_run);
 }
+
+/* ---------------------------------------------------------------------- calls that
+ * answer once */
+
+static sessile_status go_to_the_end(call *c, const run_kind *kind, const begun *b,
+                                    sessile_error *err)
+{
+    Sessile__V1__Need *asked = NULL;
+    sessile_need need;
+    int parked = 0;
+    sessile_status status = SESSILE_OK;
+    while (!status && !parked && (status = runs_step(b, &need, err)) == SESSILE_NEEDS) {
+        asked = runs_need(c, &need);
+        status = runs_park(b, &need, &parked, err);
+    }
+    return status ? status : kind->send_outcome(c, b, parked ? asked : NULL, err);
+}
+
+sessile_status run_once(call *c, const run_kind *kind, const void *request,
+                        sessile_error *err)
+{
+    begun b = {.run = NULL};
+    if (c->server->settings.ask)
+        return run_stream_begin(c, kind, request, err);
+    sessile_status status = kind->begin(c, request, &b, err);
+    if (status)
+        return status;
+    status = go_to_the_end(c, kind, &b, err);
+    runs_free(&b);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- the server's
+ * model */
+
+/* What waits for a model is not waited for by a server that ends: it is parked. */
+static int is_over(void *arg)
+{
+    call *c = arg;
+    return rpc_call_over(c->rpc) || atomic_load(&c->server->stops) > 0;
+}
+
+sessile_status runs_ask(call *c, const begun *b, const sessile_need *need, buf *text)
+{
+    service_question q = {.request = need->request, .over = is_over, .over_arg = c};
+    char *settings = NULL;
+    size_t size = 0;
+    if (is_over(c))
+        return SESSILE_CANCELLED;
+    if (b->session) {
+        q.agent = sessile_session_agent(b->session);
+        q.user = sessile_session_user(b->session);
+        q.session = sessile_session_id(b->session);
+        (void)sessile_settings(b->session, &settings, &size, NULL);
+        q.settings = (sessile_slice){settings, size};
+    }
+    sessile_status status =
+        c->server->settings.ask(c->server->settings.ask_arg, &q, text);
+    sessile_free(settings);
+    return status;
+}

@@ -46,6 +46,8 @@ struct service {
         char *certificate_role;
         int (*reload)(void *arg);
         void *reload_arg;
+        service_ask *ask; /* NULL: the server has no model */
+        void *ask_arg;
     } settings;
     rpc_tls *tls;
     rpc_loop **loops;

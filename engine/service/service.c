@@ -72,6 +72,8 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.json = !in->no_json;
     s->settings.reload = in->reload;
     s->settings.reload_arg = in->reload_arg;
+    s->settings.ask = in->model.ask;
+    s->settings.ask_arg = in->model.arg;
     s->settings.certificate_role = mem_dup(&s->alloc, role, strlen(role));
     return s->settings.certificate_role ? SESSILE_OK : fail_nomem(err);
 }
