@@ -64,6 +64,7 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     c->rpc = rpc;
     c->method = m;
     c->flags = STATUS_AGAIN;
+    c->astray = 1;
     if (rpc_call_kind(rpc) != RPC_GRPC)
         c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
@@ -416,6 +417,8 @@ void call_poke(call *c)
 {
     if (c->kept && c->server->watch)
         watch_poke(c->server->watch, kept_session(c->kept));
+    if (c->kept && c->astray && !(c->method->flags & METHOD_READS))
+        poke_owner(c);
 }
 
 /* 1: what the call is about was removed. */

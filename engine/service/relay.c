@@ -171,6 +171,7 @@ static void ended(void *ud, rpc_request *request, const rpc_result *result)
         atomic_fetch_add(&n->count.fallback, 1);
         routed(c, WHERE_FALLBACK);
         c->relay = NULL;
+        c->astray = 1;
         call_submit(c);
     } else {
         finish_lost(r);
@@ -340,6 +341,7 @@ static int route(call *c)
             return 1;
         }
         atomic_fetch_add(&n->count.forwarded, 1);
+        c->astray = 0;
         return 0;
     }
     if (!n->settings.affinity || c->speech.as != CALL_GRPC || !key_of(c, &key))
@@ -349,6 +351,7 @@ static int route(call *c)
         refuse(c, "this node has lost the database, and hears no other: ask another one");
         return 1;
     }
+    c->astray = owner != NULL;
     return owner ? pass_on(c, owner) : 0;
 }
 

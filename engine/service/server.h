@@ -40,7 +40,7 @@ struct service {
     allocator alloc;
     sessile_store *store; /* the host's handle */
     struct {
-        int workers, loops, drain_ms;
+        int workers, loops, drain_ms, look_ms;
         int guarded, json;
         unsigned services; /* SERVICE_… */
         char *certificate_role;
@@ -179,6 +179,7 @@ struct call {
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
     void *own;                         /* of its stream */
     /* of the loop */
+    int astray;       /* another node may own its session, and it is run here */
     relay *relay;     /* it was passed on; NULL: it is run here */
     watcher *watcher; /* of health */
     struct {

@@ -22,6 +22,7 @@ enum {
     WAITING = 4096,
     DRAIN_MS = 30000,
     AGE_MS = 1800000,
+    WATCH_MS = 1000,
     CORES_A_LOOP = 4,
     LOOPS_MOST = 16,
     LOOK_MS = 20,
@@ -51,7 +52,7 @@ static sessile_status check_settings(const service_settings *in, sessile_error *
         return fail(err, SESSILE_INVALID,
                     "client_ca needs TLS: give cert and key as well");
     if (in->size.workers < 0 || in->size.workers > 1024 || in->size.sessions < 0 ||
-        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0 ||
+        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0 || in->ms.look < 0 ||
         in->nodes.replicas < 0)
         return fail(err, SESSILE_INVALID,
                     "workers are 1 to 1024; sessions, drain, connection_age and "
@@ -67,6 +68,7 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.workers = or_default(in->size.workers, WORKERS);
     s->settings.loops = loops_wanted();
     s->settings.drain_ms = or_default(in->ms.drain, DRAIN_MS);
+    s->settings.look_ms = or_default(in->ms.look, WATCH_MS);
     s->settings.guarded = in->guarded;
     s->settings.services = in->services ? in->services : SERVICE_SESSIONS;
     s->settings.json = !in->no_json;

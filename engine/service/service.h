@@ -53,6 +53,7 @@ typedef struct service_settings {
     struct {
         int drain; /* ms that calls may take once the service is told to end; 30,000 */
         int age;   /* ms after which a connection is asked to end; 1,800,000 */
+        int look;  /* ms between two looks at what is watched; 1,000 */
     } ms;
     /* The servers that share a store in a PostgreSQL database. */
     struct {
