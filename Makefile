@@ -76,7 +76,8 @@ COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
-SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+MODULE  := $(call objects,$(call sources,engine/service/module*.c))
+SERVICE := $(filter-out $(MODULE),$(call objects,$(call sources,engine/rpc/*.c engine/service/*.c)))
 PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
@@ -248,6 +249,7 @@ $(BUILD)/proto/service/%.pb-c.c $(BUILD)/proto/service/%.pb-c.h: engine/service/
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
 RECORD_PROTO := $(BUILD)/proto/service/records.pb-c
+MEMORY_PROTO := $(BUILD)/proto/service/memory.pb-c
 # Those of the tests of JSON, which have every kind of field.
 KINDS := $(BUILD)/proto/service/kinds.pb-c
 $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
@@ -255,7 +257,7 @@ $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.p
 	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
 $(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
 $(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/fuzz/fuzz_request.o $(OBJ)/tests/fuzz/fuzz_remote_url.o: | $(PROTO).h $(RECORD_PROTO).h
+$(OBJ)/tests/fuzz/fuzz_request.o $(OBJ)/tests/fuzz/fuzz_remote_url.o: | $(PROTO).h $(RECORD_PROTO).h $(MEMORY_PROTO).h
 $(OBJ)/tests/fuzz/fuzz_remote_url.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
@@ -289,8 +291,8 @@ $(BUILD)/service.a: $(SERVICE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
-$(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
+$(MODULE): DOOR = -Ilua/binding -I$(LUA_INCLUDE)
+$(SERVER): $(MODULE) $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 
@@ -355,10 +357,10 @@ $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
-DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream clients pieces reflection)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
 $(BUILD)/tests/unit/service/test_pieces: $(OBJ)/tests/unit/rpc/wire.o

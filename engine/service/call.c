@@ -17,6 +17,7 @@
  * so to the client, and the worker finds the call over.
  */
 #include "service/http.h"
+#include "service/memories.h"
 #include "service/nodes.h"
 #include "service/observe.h"
 #include "service/watch.h"
@@ -64,6 +65,7 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     c->rpc = rpc;
     c->method = m;
     c->flags = STATUS_AGAIN;
+    c->astray = 1;
     if (rpc_call_kind(rpc) != RPC_GRPC)
         c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
@@ -111,14 +113,40 @@ static void run_job(job *j)
     call_release(c);
 }
 
+static uint64_t text_hash(const char *text)
+{
+    return text ? hash64(text, strlen(text)) : 0;
+}
+
+/* Of a memory, by its names: the same request of two callers may be about two memories,
+ * each caller's own. */
+static uint64_t memory_lane(const call *c, const sessile_slice names[3],
+                            decoded_names named)
+{
+    const int own = named == NAMES_OWN && names[1].size == 0;
+    const uint64_t parts[] = {
+        hash64(names[0].size ? names[0].data : "", names[0].size),
+        hash64(names[1].size ? names[1].data : "", names[1].size),
+        own ? text_hash(rpc_call_header(c->rpc, "authorization")) : 0,
+        own ? text_hash(rpc_call_certificate(c->rpc)) : 0,
+    };
+    return hash64(parts, sizeof parts) | 1;
+}
+
 static void set_lane(call *c)
 {
+    const char *data = c->request.data;
+    const size_t size = c->request.size;
+    sessile_slice names[3];
     if (c->method->flags & (METHOD_ALL | METHOD_APART))
         return;
-    if (c->method->flags & METHOD_DUPLEX)
-        c->job.lane = decode_lane_inside(c->request.data, c->request.size);
+    decoded_names named = decode_names(c->method->input, data, size, names);
+    if (named != NAMES_NONE && names[2].size == 0)
+        c->job.lane = memory_lane(c, names, named);
+    else if (c->method->flags & METHOD_DUPLEX)
+        c->job.lane = decode_lane_inside(data, size);
     else
-        c->job.lane = decode_lane(c->request.data, c->request.size);
+        c->job.lane = decode_lane(data, size);
 }
 
 /* Of JSON its session is not known before a worker has read it. */
@@ -380,9 +408,7 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     return SESSILE_OK;
 }
 
-/* 0: the session was removed, or its handle can no longer write. The next call opens it
- * again. */
-static int can_stay(sessile_status status)
+int call_can_stay(sessile_status status)
 {
     switch (status) {
     case SESSILE_NOTFOUND:
@@ -401,19 +427,26 @@ void call_poke(call *c)
 {
     if (c->kept && c->server->watch)
         watch_poke(c->server->watch, kept_session(c->kept));
+    if (c->kept && c->astray && !(c->method->flags & METHOD_READS))
+        poke_owner(c);
 }
 
-static void give_session(call *c, sessile_status status)
+/* 1: what the call is about was removed. */
+static int give_back(call *c, sessile_status status)
 {
+    int removed = memories_give(c, status);
     pthread_mutex_lock(&c->mutex);
     sessile_session *session = c->session;
     c->session = NULL;
     pthread_mutex_unlock(&c->mutex);
     (void)sessile_session_close(session, NULL);
     call_poke(c);
-    if (c->kept)
-        keep_give(c->server->keep, c->kept, can_stay(status));
+    if (c->kept) {
+        keep_give(c->server->keep, c->kept, call_can_stay(status));
+        removed |= status == SESSILE_NOTFOUND;
+    }
     c->kept = NULL;
+    return removed;
 }
 
 static sessile_status run_method(call *c, const ProtobufCMessage *request,
@@ -422,16 +455,16 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
     sessile_status status = c->method->run(c, request, err);
     if (atomic_load(&c->stream))
         return SESSILE_OK;
-    int stale = status == SESSILE_NOTFOUND && c->warm && c->replies == 0;
+    int again = status == SESSILE_NOTFOUND && c->warm && c->replies == 0;
     if (!status && c->no_memory)
         status = fail_nomem(err);
-    give_session(c, status);
-    /* The name may belong to another session by now, which this handle never sees. */
-    if (stale) {
+    again &= give_back(c, status);
+    /* The name may belong to another one by now, which this handle never sees. */
+    if (again) {
         c->warm = 0;
         error_clear(err);
         status = c->method->run(c, request, err);
-        give_session(c, status);
+        (void)give_back(c, status);
     }
     return status;
 }
@@ -506,7 +539,7 @@ void call_stay(call *c, const call_stream *stream, void *own)
 
 void call_leave(call *c, sessile_status status, const sessile_error *err)
 {
-    give_session(c, status);
+    (void)give_back(c, status);
     finish(c, status, err);
     call_release(c);
 }

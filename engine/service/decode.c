@@ -8,7 +8,7 @@
  * bounded. What the walk does not understand is refused, so it and protobuf-c see the
  * same message.
  */
-#include "service/server.h"
+#include "service/memories.h"
 
 #include <string.h>
 
@@ -116,14 +116,22 @@ uint64_t decode_lane(const void *data, size_t size)
     return 0;
 }
 
-/* The bytes of a message's session: its field 1, or that of the one part it has. */
-static reader find_session(const ProtobufCMessageDescriptor *type, reader bytes)
+/* 1: it is a session's name, or a memory's. */
+static int is_named(const ProtobufCFieldDescriptor *first)
 {
-    const ProtobufCMessageDescriptor *session = &sessile__v1__session__descriptor;
+    return first && (first->descriptor == &sessile__v1__session__descriptor ||
+                     first->descriptor == &sessile__v1__memory__descriptor);
+}
+
+/* The bytes of what a message is about: its field 1, or that of the one part it has. */
+static reader find_named(const ProtobufCMessageDescriptor *type, reader bytes,
+                         const ProtobufCMessageDescriptor **of)
+{
     const ProtobufCFieldDescriptor *first =
         protobuf_c_message_descriptor_get_field(type, 1);
     field f;
-    if (first && first->descriptor == session)
+    *of = is_named(first) ? first->descriptor : NULL;
+    if (*of)
         return find_field(bytes, 1);
     while (bytes.at < bytes.end && read_field(&bytes, &f)) {
         const ProtobufCFieldDescriptor *part =
@@ -131,25 +139,41 @@ static reader find_session(const ProtobufCMessageDescriptor *type, reader bytes)
         if (!part || part->type != PROTOBUF_C_TYPE_MESSAGE || f.type != WIRE_SIZED)
             continue;
         first = protobuf_c_message_descriptor_get_field(part->descriptor, 1);
-        if (first && first->descriptor == session &&
-            part->label != PROTOBUF_C_LABEL_REPEATED)
+        *of = is_named(first) ? first->descriptor : NULL;
+        if (*of && part->label != PROTOBUF_C_LABEL_REPEATED)
             return find_field(f.bytes, 1);
     }
     return (reader){NULL, NULL};
 }
 
-int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
-                 sessile_slice out[3])
+/* Memory.shared */
+static int is_shared(reader r)
 {
-    reader session = find_session(type, reader_of(data, size));
-    reader raw = find_field(session, 4);
-    if (raw.at)
-        session = raw;
+    int shared = 0;
+    field f;
+    while (r.at < r.end && read_field(&r, &f))
+        if (f.id == 3 && f.type == WIRE_VARINT)
+            shared = f.number != 0;
+    return shared;
+}
+
+decoded_names decode_names(const ProtobufCMessageDescriptor *type, const void *data,
+                           size_t size, sessile_slice out[3])
+{
+    const ProtobufCMessageDescriptor *of;
+    const reader named = find_named(type, reader_of(data, size), &of);
+    const reader raw = find_field(named, 4);
+    const int is_memory = of == &sessile__v1__memory__descriptor;
     for (uint32_t i = 0; i < 3; i++) {
-        reader name = find_field(session, i + 1);
+        reader name = find_field(raw.at ? raw : named, i + 1);
         out[i] = (sessile_slice){(const char *)name.at, (size_t)(name.end - name.at)};
     }
-    return out[2].size > 0;
+    if (!is_memory)
+        return out[2].size ? NAMES_OWN : NAMES_NONE;
+    out[2] = (sessile_slice){NULL, 0};
+    if (!named.at)
+        return NAMES_NONE;
+    return is_shared(named) ? NAMES_SHARED : NAMES_OWN;
 }
 
 int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data, size_t size)

@@ -71,8 +71,10 @@ const method *http_begun(service *s, rpc_call *rpc)
     else if (!posts && !(gets && events))
         refuse_verb(rpc, events ? "GET, POST" : "POST");
     else if (m->flags & METHOD_DUPLEX)
-        http_refuse(rpc, 501, "unimplemented",
-                    "a stream of requests needs gRPC; Turn and Answer do the same", NULL);
+        http_refuse(
+            rpc, 501, "unimplemented",
+            "a stream of requests needs gRPC; methods that answer once do the same",
+            NULL);
     else if (posts && !is_json_type(rpc_call_header(rpc, "content-type")))
         http_refuse(rpc, 415, "invalid_argument", "the content type is application/json",
                     NULL);

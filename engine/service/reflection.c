@@ -117,7 +117,7 @@ static sessile_status send_error(call *c, reflection_response *out, rpc_code cod
     return call_send(c, &out->base, err);
 }
 
-/* No file imports another: each is all that its symbols need. */
+/* One file: what it imports is asked for by its name. */
 static sessile_status send_file(call *c, reflection_response *out, reader file,
                                 sessile_error *err)
 {

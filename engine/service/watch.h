@@ -79,6 +79,7 @@ struct watched {
     track *first_due, *last_due;
     sessile_id end; /* as many entries are known to be there */
     unsigned pins;  /* it must stay: the store is being asked about it */
+    int doubted;    /* another server says that it has written */
     int queued;     /* it waits for a worker, or has one */
     int listed;     /* it is in the table */
 };
@@ -90,6 +91,9 @@ sessile_status watch_open(watch **out, service *s, sessile_error *err);
 sessile_status watch_start(watch *w, sessile_error *err);
 /* A call on a session ended: those who watch it are sent what is new. */
 void watch_poke(watch *w, sessile_session *session);
+/* Another server says that it has written to a session: the store is asked whether it
+ * has. Nothing happens if nobody watches it. */
+void watch_look(watch *w, const sessile_session_options *names);
 /* Ends every stream: the clients go on at another server. New ones are refused. */
 void watch_drain(watch *w);
 /* Ends the thread; it gives the workers nothing more. */

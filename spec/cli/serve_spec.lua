@@ -2,6 +2,7 @@
 
 local certificates = require "spec.support.certificates"
 local cli = require "spec.support.cli"
+local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
 local guarded = require "spec.support.guarded"
 local server = require "spec.support.server"
@@ -103,6 +104,60 @@ describe("sessile serve", function()
       assert.equal("OK", code, made)
       assert.equal("carol", made.session.user)
       expect.has(one:stop(), "with TLS")
+    end)
+  end)
+
+  describe("with a model of its own", function()
+    local COMPACT = { session = { id = "s" }, config = { policies = { { name = "summarize" } } } }
+
+    -- Serves with an endpoint that gives these answers; a session of many messages is there.
+    local function served(...)
+      guarded.unguarded_only()
+      local port, request = endpoints.serve { ... }
+      cli.configure(([[return { serve = { model = true },
+        model = { endpoint = "http://127.0.0.1:%d/v1", name = "small" } }]]):format(port))
+      one = server.start()
+      local messages = {}
+      for i = 1, 40 do
+        local role = i % 2 == 1 and "user" or "assistant"
+        messages[i] = { text = ('{"role":"%s","content":"%d: %s"}'):format(role, i,
+          ("word "):rep(40)) }
+      end
+      assert.equal("OK", (one:call("Turn", { session = { id = "s" }, create = true,
+        messages = messages })))
+      return request
+    end
+
+    it("asks it what a policy asks", function()
+      if not pcall(require, "socket") then
+        return pending "the package lua-socket is not installed"
+      end
+      local request = served [[json(200,
+        '{"choices":[{"message":{"role":"assistant","content":"They said words."}}]}')]]
+      local code, outcome = one:call("Compact", COMPACT)
+      assert.equal("OK", code, outcome)
+      assert.equal("applied", outcome.verdict, outcome.message)
+      expect.has(request(1), '"small"', "word word")
+      expect.has(cli.done "context s", "They said words.")
+    end)
+
+    it("says why it failed, and keeps what was said", function()
+      if not pcall(require, "socket") then
+        return pending "the package lua-socket is not installed"
+      end
+      served [[json(401, '{"error":{"message":"no such key"}}')]]
+      local code, outcome = one:call("Compact", COMPACT)
+      assert.equal("OK", code, outcome)
+      assert.equal("refused", outcome.verdict)
+      expect.has(outcome.message, "401")
+      expect.has(cli.done "context s", "1: word", "40: word")
+    end)
+
+    it("is not served when there is none", function()
+      guarded.unguarded_only()
+      cli.done "new --id s"
+      cli.configure "return { serve = { model = true } }"
+      cli.fails(1, "serve --check --listen 127.0.0.1:0", "no model is configured")
     end)
   end)
 

@@ -37,6 +37,7 @@ local function settings(app, args)
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
     no_reflection = configured.reflection == false,
+    model = configured.model, config = app.globals.config,
     sessions_served = not configured.services or configured.services.sessions or false,
     records_served = configured.services and configured.services.records or false,
   }
@@ -82,7 +83,8 @@ return {
     { "--check", "open the store and the address, and end" },
   },
   about = [[
-    The server keeps the key, the policies and the models; clients have none of them. With a guard,
+    The server keeps the key, the policies and the models; clients have none of them. What a policy
+    asks of a model is left to clients, unless `serve = { model = true }`. With a guard,
     each call needs an access key or a token, or the client's certificate. Without TLS it listens
     only where nobody else can connect. SIGTERM ends it: calls that are under way finish first.
     SIGHUP reads the certificates again.
