@@ -476,24 +476,22 @@ headers:
 
 # The other builds are this build with other flags in another folder.
 #
-# Under AddressSanitizer a spec that starts the executable again and again, or keeps Lua busy for
-# long, takes minutes and runs next to no C that the C tests and the other specs do not run too.
-# CI leaves these to `make asan ALL=1`, which `make soak` calls. The other specs of cli/ stay: they
-# run the C of the terminal and of the executable itself.
-LONG_SPECS := $(addprefix api/,config_hostile migrate) \
-              $(addprefix cli/,backup basics chat commands completions config errors explain \
-                  hostile_strings keys lists policy policy_kit sessions store_errors tree treeview) \
-              $(addprefix docs/,examples policy_guide readme readme_commands) \
-              $(addprefix import_export/,export export_attacks export_page export_to \
-                  import_hostile import_resume) \
-              $(addprefix policies/,hooks testing testing_mistakes)
+# Under AddressSanitizer a spec takes minutes where it starts the executable again and again, or
+# keeps Lua busy for long, and runs next to no C that the C tests and the specs of api/ do not run
+# too. C tests of LONG_TESTS wait for databases, networks and processes that are killed. CI leaves
+# both to `make asan ALL=1`, which `make soak` calls.
+ASAN_SPECS = $(filter-out spec/api/config_hostile spec/api/migrate,$(filter spec/api/% spec/agent/%,$(SPECS))) \
+             $(addprefix spec/cli/,chat_terminal memory_review pager serve treeview_terminal)
+LONG_TESTS = $(wildcard tests/nodes/test_*.c tests/service/test_*.c) $(addprefix tests/,crash/test_audit.c \
+             crash/test_crash.c fault/test_keys_killed.c unit/limit/test_limit_postgres.c unit/policy/test_policy_hostile.c \
+             unit/store/test_postgres_replaced.c)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
 	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 	@BUILD=build-asan TEST_ASAN=1 tests/run fuzz/ \
-	    $(patsubst tests/%.c,'%$$',$(filter-out $(PROXIED),$(TEST_C))) \
-	    $(foreach one,$(filter-out $(if $(ALL),,$(LONG_SPECS:%=spec/%)),$(SPECS)),'$(one)$$')
+	    $(patsubst tests/%.c,'%$$',$(filter-out $(PROXIED) $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
+	    $(foreach one,$(if $(ALL),$(SPECS),$(ASAN_SPECS)),'$(one)$$')
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
