@@ -5,8 +5,8 @@
 
 MESSAGES is the folder with sessile_pb2.py. Each line that it reads is "SERVER USER": the number of
 an address, from 0, and who searches there, by a token that is signed with SECRET (HS256, key
-"test"). It answers each with one line: the code, the rule that refused or "-", and how many
-milliseconds the call took.
+"test"). It answers each with one line: the code, the rule that refused or "-", how many
+milliseconds the call took, and what the server says.
 """
 import base64
 import hashlib
@@ -38,10 +38,10 @@ def search(call, request, user, secret):
         for _ in call(request, timeout=PATIENCE,
                       metadata=[("authorization", "Bearer " + token(user, secret))]):
             pass
-        return "OK", "-"
+        return "OK", "-", ""
     except grpc.RpcError as error:
         trailers = dict(error.trailing_metadata() or ())
-        return error.code().name, trailers.get("sessile-rule", "-")
+        return error.code().name, trailers.get("sessile-rule", "-"), error.details()
 
 
 def main():
@@ -61,8 +61,8 @@ def main():
     for line in sys.stdin:
         server, user = line.split()
         begin = time.monotonic()
-        code, rule = search(calls[int(server)], request, user, secret)
-        print(code, rule, int((time.monotonic() - begin) * 1000), flush=True)
+        code, rule, why = search(calls[int(server)], request, user, secret)
+        print(code, rule, int((time.monotonic() - begin) * 1000), why, flush=True)
 
 
 main()
