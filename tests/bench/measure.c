@@ -74,6 +74,20 @@ int bench_end(void)
     return system(command) ? 1 : 0;
 }
 
+int bench_certificate(char *cert, char *key, size_t size)
+{
+    char command[16000];
+    snprintf(cert, size, "%s/bench.pem", bench_folder);
+    snprintf(key, size, "%s/bench.key", bench_folder);
+    snprintf(
+        command, sizeof command,
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -sha256 "
+        "-keyout '%s' -out '%s' -days 2 -subj /CN=bench -addext "
+        "subjectAltName=IP:127.0.0.1 2>/dev/null && chmod 600 '%s'",
+        key, cert, key);
+    return system(command) == 0;
+}
+
 /* ---------------------------------------------------------------------- samples, rows */
 
 void sample(samples *s, double us)
