@@ -551,7 +551,7 @@ static void begin(conn *c, rpc_tls *tls, const char *host, conn_phase phase)
 {
     c->phase = phase;
     if (tls) {
-        c->tls = tls_link_new(tls, host);
+        c->tls = tls_link_new(tls, host, &c->loop->alloc);
         if (!c->tls) {
             conn_end(c);
             return;

@@ -47,7 +47,7 @@ struct rpc_tls {
 };
 
 struct tls_link {
-    allocator alloc;
+    const allocator *alloc;
     SSL *ssl;
     struct {
         const unsigned char *data; /* of tls_feed(), what is left of it */
@@ -417,14 +417,14 @@ static int use_bytes(tls_link *link, const BIO_METHOD *method)
     return 0;
 }
 
-tls_link *tls_link_new(rpc_tls *tls, const char *host)
+tls_link *tls_link_new(rpc_tls *tls, const char *host, const allocator *a)
 {
-    tls_link *link = mem_zalloc(&tls->alloc, sizeof *link);
+    tls_link *link = mem_zalloc(a, sizeof *link);
     if (!link)
         return NULL;
-    link->alloc = tls->alloc;
+    link->alloc = a;
     link->failure = "";
-    buf_init(&link->out, &link->alloc);
+    buf_init(&link->out, a);
     pthread_mutex_lock(&tls->lock);
     link->ssl = SSL_new(tls->context);
     pthread_mutex_unlock(&tls->lock);
@@ -442,14 +442,12 @@ tls_link *tls_link_new(rpc_tls *tls, const char *host)
 
 void tls_link_free(tls_link *link)
 {
-    allocator a;
     if (!link)
         return;
-    a = link->alloc;
     SSL_free(link->ssl);
     ERR_clear_error();
     buf_deinit(&link->out);
-    mem_free(&a, link, sizeof *link);
+    mem_free(link->alloc, link, sizeof *link);
 }
 
 /* A text of a certificate as a name of ours: 0; -1: it is empty, long, or no plain text.

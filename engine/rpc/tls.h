@@ -11,8 +11,9 @@ typedef struct tls_link tls_link;
 void tls_retain(rpc_tls *tls);
 
 /* One end of a connection, with the certificates as they are now. It knows no socket.
- * host: the name that a client expects, where its rpc_tls has none. NULL: no memory. */
-tls_link *tls_link_new(rpc_tls *tls, const char *host);
+ * host: the name that a client expects, where its rpc_tls has none. a lives as long as
+ * the memory of tls_out(). NULL: no memory. */
+tls_link *tls_link_new(rpc_tls *tls, const char *host, const allocator *a);
 void tls_link_free(tls_link *link);
 /* Bytes that the peer sent, for tls_handshake() and tls_read(): valid until these have
  * said 0. */

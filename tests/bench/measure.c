@@ -4,6 +4,7 @@
 #include "bench/measure.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -53,10 +54,13 @@ size_t rounds(size_t n)
 void bench_make_folder(int argc, char **argv)
 {
     const char *base = argc > 1 ? argv[1] : getenv("TMPDIR");
+    char whole[PATH_MAX];
     snprintf(bench_folder, sizeof bench_folder, "%s/sessile-bench.XXXXXX",
              base ? base : ".");
-    if (!mkdtemp(bench_folder))
+    if (!mkdtemp(bench_folder) || !realpath(bench_folder, whole) ||
+        strlen(whole) >= sizeof bench_folder)
         broken(bench_folder);
+    memcpy(bench_folder, whole, strlen(whole) + 1);
 }
 
 void bench_begin(int argc, char **argv)
