@@ -9,6 +9,10 @@
  * while less than OUT_FULL are waiting; and when nothing can be written, no more than
  * WITHHELD bytes are read, since each of them may ask for an answer.
  *
+ * With TLS the bytes go through a tls_link: what is read lies in the loop's memory and is
+ * opened at once, and all that is to be written is sealed together, so that a connection
+ * which has nothing to say holds no buffer.
+ *
  * A connection is ended in any callback, but freed only when the turn ends: whoever
  * called may still look at it.
  */
