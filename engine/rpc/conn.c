@@ -316,6 +316,28 @@ static int produce(conn *c)
     return failed;
 }
 
+/* Bytes; 0: there are none now; -1: the end, or it broke. */
+static long pull(conn *c, void *out)
+{
+    ssize_t n = recv(c->io.fd, out, INPUT_SIZE, 0);
+    if (n > 0)
+        return (long)n;
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+/* The socket takes no more: what the peer said last is why. */
+static void hear_out(conn *c)
+{
+    unsigned char *in = c->loop->run.sealed;
+    long n = c->tls ? pull(c, in) : 0;
+    if (n <= 0)
+        return;
+    tls_feed(c->tls, in, (size_t)n);
+    while (tls_read(c->tls, c->loop->run.input, INPUT_SIZE) > 0)
+        ;
+    tls_feed(c->tls, NULL, 0);
+}
+
 /* All is sent that ever will be. */
 static void linger(conn *c)
 {
@@ -347,6 +369,7 @@ static void flush(conn *c)
             break;
         }
         if (push(c)) {
+            hear_out(c);
             conn_end(c);
             return;
         }
@@ -433,6 +456,9 @@ static void sniff(conn *c, const unsigned char *data, size_t size)
 static void take(conn *c, const unsigned char *data, size_t size)
 {
     c->at.heard = c->loop->now_us;
+    /* A server begins with a SETTINGS frame, whose length has a zero in front. What else
+     * comes is an alert of TLS, or a page of HTTP/1.1. */
+    c->heard |= !c->owner.channel || data[0] == 0;
     if (c->phase == CONN_SNIFFING)
         sniff(c, data, size);
     else if (c->phase == CONN_OPEN)
@@ -487,15 +513,6 @@ static void take_sealed(conn *c, const unsigned char *data, size_t size)
             break_off(c);
     }
     tls_feed(c->tls, NULL, 0);
-}
-
-/* Bytes; 0: there are none now; -1: the end, or it broke. */
-static long pull(conn *c, void *out)
-{
-    ssize_t n = recv(c->io.fd, out, INPUT_SIZE, 0);
-    if (n > 0)
-        return (long)n;
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
 }
 
 static void read_some(conn *c)

@@ -70,6 +70,7 @@ struct conn {
     timer timer;
     int error; /* errno of connecting */
     unsigned draining : 1, hostile : 1;
+    unsigned heard : 1; /* the peer has begun to speak */
 };
 
 /* A connection of a socket, which it owns from now on, also when it fails. NULL: no

@@ -55,8 +55,9 @@ typedef struct service_settings {
         const char *url;
         const sessile_store_options *options;
     } records;
-    int guarded; /* 1: the store has a guard, and each call needs a credential */
-    int no_json; /* 1: gRPC alone */
+    int guarded;       /* 1: the store has a guard, and each call needs a credential */
+    int no_json;       /* 1: gRPC alone */
+    int no_reflection; /* 1: nobody can ask which methods there are */
     /* Asked now and then by service_run(): 1: the certificates are read again. They are
      * each hour in any case. NULL: nobody asks. */
     int (*reload)(void *arg);

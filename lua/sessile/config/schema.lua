@@ -224,6 +224,8 @@ schema.keys = {
     about = "after which a client is asked to connect again, about" },
   { name = "serve.json", kind = "boolean", default = "true", own = true,
     about = "`false`: gRPC alone, no JSON" },
+  { name = "serve.reflection", kind = "boolean", default = "true", own = true,
+    about = "`false`: clients cannot ask which methods and messages there are" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
