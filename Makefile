@@ -104,7 +104,8 @@ FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
 BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c \
                   backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c \
                   memory_texts.c memory_search.c))
-BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
+SERVICE_BENCH := $(call objects,$(call sources,tests/bench/service_*.c))
+BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%) $(SERVICE_BENCH:$(OBJ)/tests/%.o=$(BUILD)/%),\
              $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
 BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3) \
               $(if $(wildcard /usr/include/postgresql/libpq-fe.h),-lpq)
@@ -281,11 +282,12 @@ $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 	protoc --python_out=$(@D) -Iengine/service $<
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o $(SERVICE_BENCH) $(OBJ)/tests/bench/service.o: DOOR = -I$(BUILD)/proto
 PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
 SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
 $(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO_H)
+$(SERVICE_BENCH) $(OBJ)/tests/bench/service.o: | $(PROTO_H)
 $(BUILD)/service.a: $(SERVICE)
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -379,7 +381,7 @@ $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 $(BUILD)/fuzz/remote_url: $(OBJ)/engine/remote/url.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
-WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 http_query json_message request telemetry) $(BUILD)/bench/rpc
+WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 http_query json_message request telemetry) $(addprefix $(BUILD)/bench/,rpc service)
 $(WITH_SERVICE): $(BUILD)/service.a
 $(WITH_SERVICE): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
@@ -387,6 +389,7 @@ $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BIND
 	@mkdir -p $(@D)
 	$(LINK) $(FUZZ_LINK) -o $@ $(call service_first,$^) $(MORE_LIBS) $(LIBS)
 
+$(BUILD)/bench/service: $(SERVICE_BENCH)
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
@@ -549,7 +552,7 @@ soak: deps-soak
 bench: deps-bench
 	@+$(again) --quiet benches
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
-benches: $(BENCHES) $(WORKER) $(ENCODINGS)
+benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
 # how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).

@@ -359,6 +359,39 @@ static void test_curl_over_tls(void **state)
 #define TEST(name)    cmocka_unit_test_setup_teardown(name, up, down)
 #define CLIENTS(name) cmocka_unit_test_setup_teardown(name, up_clients, down)
 
+/* What the socket does not take waits, sealed as it is, and goes on where it stopped. */
+static void test_a_peer_that_reads_late_gets_all(void **state)
+{
+    enum { CALLS = 12, MESSAGES = 3, SIZE = 700000 }; /* more than sockets hold */
+    scene *s = *state;
+    rpc_tls *tls = tls_open(0, NULL, NULL, s->c.ca, NULL);
+    answer a[CALLS], peer = {0};
+    rpc_channel *channel;
+    sessile_error err;
+    memset(a, 0, sizeof a);
+    assert_int_equal(
+        rpc_channel_open(&channel, s->loop, s->echo.address, tls, NULL, &err),
+        SESSILE_OK);
+    ask(s->loop, channel, &peer, "Peer", "", 0, 60000);
+    answer_free(&peer);
+    for (int i = 0; i < CALLS; i++) {
+        ask_begin(channel, &a[i], "Count", NULL, 0, "3 700000", 8, 0);
+        rpc_request_end(a[i].request);
+    }
+    rpc_loop_turn(s->loop, 0);
+    usleep(300000); /* the server fills the socket meanwhile */
+    for (int i = 0; i < CALLS; i++) {
+        answer_wait(s->loop, &a[i]);
+        assert_int_equal(a[i].code, RPC_OK);
+        assert_int_equal(a[i].messages, MESSAGES);
+        assert_int_equal(a[i].bytes, MESSAGES * SIZE);
+        answer_free(&a[i]);
+    }
+    rpc_channel_close(channel);
+    turn_for(s->loop, 10);
+    rpc_tls_drop(tls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +409,7 @@ int main(void)
         TEST(test_the_client_and_a_server_of_grpcio),
         TEST(test_versions_and_protocols),
         TEST(test_curl_over_tls),
+        TEST(test_a_peer_that_reads_late_gets_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
