@@ -142,7 +142,7 @@ pid_t machine_run(machine *m, const char *script, int in_source, const char *log
         build,
         "bash",
         "-c",
-        "cd \"$0\" && exec bash -ex -c \"$1\"",
+        "cd \"$0\"; PS4='+ \\t '; set -ex; eval \"$1\"",
         in_source ? m->source : "/root",
         script,
         NULL};

@@ -53,6 +53,20 @@ static void show_log(const followed *f)
         fclose(log);
 }
 
+/* What the chapter on capacity measured: "db1 wal_bytes 123". */
+static void show_costs(const followed *f)
+{
+    char line[400], machine[8], what[32];
+    long long value;
+    FILE *log = fopen(f->log, "re");
+    while (log && fgets(line, sizeof line, log))
+        if (sscanf(line, "%7s %31[a-z_] %lld", machine, what, &value) == 3 &&
+            (strcmp(machine, names[DB1]) == 0 || strcmp(machine, names[DB2]) == 0))
+            print_message("# %s", line);
+    if (log)
+        fclose(log);
+}
+
 static void run(followed *f, int on, const char *script)
 {
     int status = machine_do(&f->machines[on], script, 0, f->log);
@@ -159,9 +173,11 @@ static void a_standby_may_be_away(followed *f)
     network_join(f->net, f->machines[DB2].host);
 }
 
-/* Its power goes: nobody is told. */
+/* Its power goes: nobody is told. Of the two standbys db2 has more, which is the one that
+ * the page promotes. */
 static void db1_dies(followed *f)
 {
+    network_cut(f->net, f->machines[DB1].host, f->machines[DB3].host);
     write_at(f, DB1, "last of db1");
     network_isolate(f->net, f->machines[DB1].host);
     network_signal(f->net, f->machines[DB1].host, SIGKILL);
@@ -259,6 +275,7 @@ static void the_page_works_as_it_stands(void **state)
     assert_int_equal(happened, EVENTS);
     find_all_at(&f, DB1);
     find_all_at(&f, DB2);
+    show_costs(&f);
     print_message("# figure: blocks of the deployment page that were run = %d of %d\n",
                   ran, f.guide.count);
     follow_close(&f);
