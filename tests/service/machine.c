@@ -56,8 +56,16 @@ static int space_of(pid_t pid, const char *kind)
     return fd;
 }
 
-static void wait_made(const machine *m, const char *ready)
+/* The file that appears once it is made. */
+static void ready_file(const machine *m, char out[700])
 {
+    snprintf(out, 700, "%s/%s/ready", m->folder, network_name(m->net, m->host));
+}
+
+static void wait_made(const machine *m)
+{
+    char ready[700];
+    ready_file(m, ready);
     while (access(ready, F_OK) != 0) {
         if (waitpid(m->pid, NULL, WNOHANG) == m->pid)
             fail_msg("machine %s is not made: see tests/service/machine",
@@ -69,17 +77,20 @@ static void wait_made(const machine *m, const char *ready)
 void machine_open(machine *m, network *n, const char *name, const char *folder,
                   const char *source)
 {
-    char own[600], script[1100], log[700], ready[700];
+    char own[600], script[1100], log[700];
     *m = (machine){.net = n, .folder = folder, .source = source};
     m->host = network_host(n, name);
     snprintf(own, sizeof own, "%s/%s", folder, name);
     snprintf(script, sizeof script, "%s/tests/service/machine", source);
     snprintf(log, sizeof log, "%s/log", own);
-    snprintf(ready, sizeof ready, "%s/ready", own);
     assert_int_equal(mkdir(own, 0755), 0);
     const char *const argv[] = {"unshare", "--mount", "--uts", script, name, own, NULL};
     m->pid = network_run(n, m->host, &(network_program){.argv = argv, .log = log});
-    wait_made(m, ready);
+}
+
+void machine_wait(machine *m)
+{
+    wait_made(m);
     m->files = space_of(m->pid, "mnt");
     m->name = space_of(m->pid, "uts");
 }
@@ -103,7 +114,7 @@ void machine_boot(machine *m)
     char files[80], name[80], own[600], ready[700];
     ways_in(m, files, name);
     snprintf(own, sizeof own, "%s/%s", m->folder, network_name(m->net, m->host));
-    snprintf(ready, sizeof ready, "%s/ready", own);
+    ready_file(m, ready);
     waitpid(m->pid, NULL, 0);
     unlink(ready);
     const char *const argv[] = {
@@ -117,7 +128,7 @@ void machine_boot(machine *m)
         own,
         NULL};
     m->pid = network_run(m->net, m->host, &(network_program){.argv = argv});
-    wait_made(m, ready);
+    wait_made(m);
 }
 
 pid_t machine_run(machine *m, const char *script, int in_source, const char *log)

@@ -22,10 +22,13 @@ typedef struct machine {
 
 /* NULL: this system can have machines; else what is missing (static). */
 const char *machine_missing(void);
-/* Makes it on the host of that name. folder, an empty folder that all machines of a test
- * share, and source stay the caller's. Fails the test when it cannot be made. */
+/* Begins to make it on the host of that name. folder, an empty folder that all machines
+ * of a test share, and source stay the caller's. */
 void machine_open(machine *m, network *n, const char *name, const char *folder,
                   const char *source);
+/* Waits until it is there; before anything is run in it. Fails the test when it cannot be
+ * made. */
+void machine_wait(machine *m);
 /* Waits for its end, after the network was closed. */
 void machine_close(machine *m);
 

@@ -56,12 +56,12 @@ static void show_log(const followed *f)
 /* What the chapter on capacity measured: "db1 wal_bytes 123". */
 static void show_costs(const followed *f)
 {
-    char line[400], machine[8], what[32];
+    char line[400], machine[8], what[32], end;
     long long value;
     FILE *log = fopen(f->log, "re");
     while (log && fgets(line, sizeof line, log))
-        if (sscanf(line, "%7s %31[a-z_] %lld", machine, what, &value) == 3 &&
-            (strcmp(machine, names[DB1]) == 0 || strcmp(machine, names[DB2]) == 0))
+        if (sscanf(line, "%7s %31[a-z_] %lld%c", machine, what, &value, &end) == 4 &&
+            end == '\n')
             print_message("# %s", line);
     if (log)
         fclose(log);
@@ -244,6 +244,8 @@ static void follow_open(followed *f)
     guide_open(&f->guide, path);
     for (int i = 0; i < MACHINES; i++)
         machine_open(&f->machines[i], f->net, names[i], f->folder, f->source);
+    for (int i = 0; i < MACHINES; i++)
+        machine_wait(&f->machines[i]);
 }
 
 static void follow_close(followed *f)
