@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "binding.h"
+#include "service/logline.h"
 #include "service/service.h"
 
 /* Signals: a handler may set a number, and call what sets one. */
@@ -87,11 +88,23 @@ static void read_services(lua_State *L, service_settings *s, sessile_store_optio
     s->records.options = o;
 }
 
+/* Lines go to standard error: text at a terminal, else JSON. */
+static void read_log(lua_State *L, service_settings *s)
+{
+    const char *level = text_field(L, "log");
+    log_level least = LEVEL_INFO;
+    int is_level = !level || logline_level(&least, level) == 0;
+    s->log.fd = is_level ? STDERR_FILENO : 0; /* "off" */
+    s->log.least = (int)least;
+    s->log.is_text = isatty(STDERR_FILENO);
+    s->log.show_ids = flag_field(L, "show_ids");
+}
+
 static service_settings read_settings(lua_State *L, sessile_store_options *records)
 {
     service_settings s;
     luaL_checktype(L, 2, LUA_TTABLE);
-    luaL_checkstack(L, 16, NULL);
+    luaL_checkstack(L, 20, NULL);
     memset(&s, 0, sizeof s);
     s.listen.address = text_field(L, "listen");
     s.listen.cert = text_field(L, "cert");
@@ -112,6 +125,7 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.ms.age = number_field(L, "connection_age_ms");
     s.guarded = flag_field(L, "guarded");
     s.no_json = flag_field(L, "no_json");
+    read_log(L, &s);
     read_services(L, &s, records);
     s.reload = asked_to_reload;
     return s;

@@ -11,7 +11,10 @@
  * parked, so that Answer goes on with it at any server; what cannot be parked goes on
  * with a failure as its answer.
  */
+#include "service/observe.h"
 #include "service/runs.h"
+
+#include "base/os.h"
 
 enum { WAITING_MOST = 1000 };
 
@@ -25,6 +28,7 @@ typedef struct waiting {
     call *call;
     begun begun;
     sessile_need need; /* what it waits for; valid until it is answered */
+    uint64_t since_us; /* when it began to wait */
     /* under the mutex of all runs */
     struct waiting *next, *before; /* of those that wait */
     run_state state;
@@ -163,6 +167,18 @@ static sessile_status read_reply(call *c, const buf *bytes, arena *memory,
     return SESSILE_OK;
 }
 
+/* The answer is the client's doing: its model, or a state of its own. */
+static void trace_wait(const waiting *w, int answered)
+{
+    span wait;
+    observe_part(w->call, &wait, w->need.kind == SESSILE_NEED_MODEL ? "model" : "state",
+                 SPAN_CLIENT);
+    span_began(&wait, w->since_us);
+    if (!answered)
+        span_fail(&wait, "nobody answered");
+    span_end(&wait);
+}
+
 /* Gives the run what came for its need, or parks it. A message that is no answer parks it
  * as well, and ends the call. */
 static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
@@ -179,6 +195,7 @@ static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
     buf_init(&w->answer, &c->server->alloc);
     w->answered = 0;
     pthread_mutex_unlock(&r->mutex);
+    trace_wait(w, answered);
     arena_init(&memory, &c->server->alloc);
     if (answered)
         status = read_reply(c, &bytes, &memory, &said, err);
@@ -216,6 +233,7 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
         const int answerable =
             w->need.kind == SESSILE_NEED_MODEL || w->need.kind == SESSILE_NEED_STATE;
         asked = runs_need(c, &w->need);
+        w->since_us = os_current->clock_us(os_current->ud);
         call_poke(c);
         if (answerable && asked && !c->no_memory && begin_to_wait(c->server->runs, w)) {
             *waits = 1;

@@ -224,6 +224,12 @@ schema.keys = {
     about = "after which a client is asked to connect again, about" },
   { name = "serve.json", kind = "boolean", default = "true", own = true,
     about = "`false`: gRPC alone, no JSON" },
+  { name = "serve.log", kind = "choice", values = { "info", "warn", "error", "off" },
+    default = "info", own = true,
+    about = "the least level of the lines that the server writes to standard error: `info`, `warn`, "
+      .. "`error`, `off`; JSON, or text at a terminal" },
+  { name = "serve.show_ids", kind = "boolean", default = "false", own = true,
+    about = "`true`: log lines and traces name sessions by their ids, not by hashes of them" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }
