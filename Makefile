@@ -350,6 +350,7 @@ SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded ev
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_told)
 $(LINED): $(OBJ)/tests/unit/service/lines.o
+$(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)

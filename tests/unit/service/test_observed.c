@@ -134,7 +134,7 @@ static void damage_logs(void)
 {
     char command[300];
     snprintf(command, sizeof command,
-             "find '%s' -name '*.log' -exec sh -c 'printf XXXXXXXXXXXXXXXX | "
+             "find '%s' -name '*.jsonl' -exec sh -c 'printf XXXXXXXXXXXXXXXX | "
              "dd of=\"$1\" bs=1 seek=4 conv=notrunc 2>/dev/null' _ {} \\;",
              runs_folder);
     assert_int_equal(system(command), 0);
@@ -181,7 +181,8 @@ static void damage_is_told_without_a_name(void **state)
     assert_string_equal(line_field(line, "status"), "EDAMAGED");
     assert_string_equal(line_field(line, "session"), HASH);
     assert_string_equal(line_field(line, "trace_id"), TRACE);
-    assert_non_null(strstr(line_field(line, "why"), "damaged"));
+    assert_non_null(strstr(line_field(line, "why"), "session ***"));
+    assert_null(strstr(w.l.text, SESSION));
     cJSON_Delete(line);
     world_close(&w);
 }
@@ -369,12 +370,12 @@ static void certificates_are_told_when_they_are_read_again(void **state)
     w.settings.reload = ask_once;
     world_start(&w);
     cJSON *line = lines_wait(&w.l, "The certificate expires soon");
-    assert_string_equal(line_field(line, "days"), "2");
+    assert_in_range(atoi(line_field(line, "days")), 2, 3);
     cJSON_Delete(line);
     certificates_renew(&c, 100);
     asked = 1;
     line = lines_wait(&w.l, "The certificates were read again.");
-    assert_string_equal(line_field(line, "days"), "99");
+    assert_in_range(atoi(line_field(line, "days")), 99, 100);
     cJSON_Delete(line);
     assert_int_equal(unlink(c.server), 0);
     asked = 1;
