@@ -356,7 +356,7 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
         return status;
     c->warm = !fresh;
     if (fresh)
-        metrics_add(observe_metrics(c->server->observe), METRIC_SESSIONS_OPENED, 0, 0, 1);
+        observe_opened(c->server->observe);
     sessile_session *shared = kept_session(c->kept);
     (void)sessile_session_set_timeout(shared, call_time_left(c), NULL);
     status = sessile_session_as(&session, shared, c->view, err);

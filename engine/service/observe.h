@@ -66,6 +66,8 @@ void observe_taken(call *c);
 void observe_ended(call *c, rpc_code code);
 /* The same of one that failed; a line says so if it is the server's fault. */
 void observe_failed(call *c, const sessile_error *err);
+/* A session was read from the store, because it was not kept. */
+void observe_opened(observe *o);
 /* A part of a call, by the thread that has it: span_end() ends it. */
 void observe_part(call *c, span *out, const char *name, span_kind kind);
 

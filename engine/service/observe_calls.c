@@ -46,6 +46,11 @@ void observe_begun(call *c)
     c->seen.to = c->seen.span.to;
 }
 
+void observe_opened(observe *o)
+{
+    metrics_add(observe_metrics(o), METRIC_SESSIONS_OPENED, 0, 0, 1);
+}
+
 /* ---------------------------------------------------------------------- parts */
 
 void observe_part(call *c, span *out, const char *name, span_kind kind)
