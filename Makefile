@@ -362,8 +362,11 @@ $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients pieces reflection)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients observed pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
+LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_told)
+$(LINED): $(OBJ)/tests/unit/service/lines.o
+$(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
 $(BUILD)/tests/unit/service/test_pieces: $(OBJ)/tests/unit/rpc/wire.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))

@@ -1,4 +1,4 @@
-/* nodes.c: lists the servers that share a store. */
+/* nodes.c: lists the servers that share a store, and counts its standbys. */
 #include "admin/nodes.h"
 
 #include "store/nodes.h"
@@ -32,4 +32,9 @@ sessile_status nodes_list(store_core *st, sessile_store_node **out, size_t *coun
     *count = n;
     host_free(rows);
     return SESSILE_OK;
+}
+
+sessile_status nodes_standbys(store_core *st, int *standbys, sessile_error *err)
+{
+    return store_nodes_standbys(&st->backend, standbys, err);
 }

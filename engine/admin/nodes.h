@@ -1,4 +1,4 @@
-/* nodes.h: the servers that share a store. */
+/* nodes.h: the servers that share a store, and the standbys of its database. */
 #ifndef ADMIN_NODES_H
 #define ADMIN_NODES_H
 
@@ -7,5 +7,7 @@
 /* See sessile_nodes(). */
 sessile_status nodes_list(store_core *st, sessile_store_node **out, size_t *count,
                           sessile_error *err);
+/* See sessile_standbys(). */
+sessile_status nodes_standbys(store_core *st, int *standbys, sessile_error *err);
 
 #endif

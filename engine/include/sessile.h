@@ -967,6 +967,11 @@ typedef struct sessile_store_node {
  * PostgreSQL database, so no servers share it. */
 SESSILE_API sessile_status sessile_nodes(sessile_store *store, sessile_store_node **out,
                                          size_t *count, sessile_error *err);
+/* How many standbys of the store's database stream and are waited for by commits; -1: the
+ * role of the store's URL may not see them, which takes pg_read_all_stats. UNSUPPORTED:
+ * the store is in no PostgreSQL database. BUSY, IO. */
+SESSILE_API sessile_status sessile_standbys(sessile_store *store, int *standbys,
+                                            sessile_error *err);
 
 #define SESSILE_RETENTION_MS (INT64_C(90) * 24 * 60 * 60 * 1000)
 /* Call the init function first. */

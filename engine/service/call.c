@@ -72,6 +72,7 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     buf_init(&c->early, &s->alloc);
     buf_init(&c->speech.joined.bytes, &s->alloc);
     atomic_init(&c->speech.headed, 0);
+    atomic_init(&c->speech.translated, 0);
     rpc_call_keep(rpc);
     rpc_call_set(rpc, c);
     observe_begun(c);
@@ -80,7 +81,7 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
 
 void call_fail(call *c, const sessile_error *err)
 {
-    observe_ended(c, status_code(err->code, c->flags), err->rule);
+    observe_failed(c, err);
     if (c->speech.as == CALL_GRPC)
         status_finish(c->rpc, err, c->flags);
     else
@@ -174,9 +175,10 @@ void call_submit(call *c)
     sessile_error err;
     sessile_status status = SESSILE_OK;
     c->job.run = run_job;
+    observe_waits(c);
     if (c->speech.as != CALL_GRPC)
         status = http_started(c, &err);
-    if (c->speech.as == CALL_GRPC || c->speech.translated)
+    if (c->speech.as == CALL_GRPC || atomic_load(&c->speech.translated))
         set_lane(c);
     else
         c->job.run = translate_job;
@@ -210,7 +212,7 @@ static void run_on_loop(call *c)
     if (status) {
         call_fail(c, &err);
     } else if (!c->watcher) {
-        observe_ended(c, RPC_OK, "");
+        observe_ended(c, RPC_OK);
         rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
     }
     arena_free(&c->arena);
@@ -308,8 +310,7 @@ static void gone(void *ud, rpc_call *rpc, rpc_gone why)
     (void)ud;
     if (!c)
         return;
-    observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED,
-                  "");
+    observe_ended(c, why == RPC_GONE_DEADLINE ? RPC_DEADLINE_EXCEEDED : RPC_CANCELLED);
     if (c->relay)
         relay_gone(c->relay);
     if (c->watcher)
@@ -395,7 +396,7 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
         return status;
     c->warm = !fresh;
     if (fresh)
-        metrics_add(observe_metrics(c->server->observe), METRIC_SESSIONS_OPENED, 0, 0, 1);
+        observe_opened(c->server->observe);
     sessile_session *shared = kept_session(c->kept);
     (void)sessile_session_set_timeout(shared, call_time_left(c), NULL);
     status = sessile_session_as(&session, shared, c->view, err);
@@ -452,7 +453,12 @@ static int give_back(call *c, sessile_status status)
 static sessile_status run_method(call *c, const ProtobufCMessage *request,
                                  sessile_error *err)
 {
+    span engine;
+    observe_part(c, &engine, "engine", SPAN_INTERNAL);
     sessile_status status = c->method->run(c, request, err);
+    if (status)
+        span_fail(&engine, sessile_status_name(status));
+    span_end(&engine);
     if (atomic_load(&c->stream))
         return SESSILE_OK;
     int again = status == SESSILE_NOTFOUND && c->warm && c->replies == 0;
@@ -481,12 +487,26 @@ static void note_credential(call *c, sessile_status status)
         nodes_learn(c->server->nodes, c->rpc, who.user);
 }
 
+static sessile_status find_caller(call *c, sessile_error *err)
+{
+    span credential;
+    if (!c->server->settings.guarded)
+        return who_calls(c, &c->view, err);
+    observe_part(c, &credential, "credential", SPAN_INTERNAL);
+    sessile_status status = who_calls(c, &c->view, err);
+    if (status)
+        span_fail(&credential, sessile_status_name(status));
+    span_end(&credential);
+    note_credential(c, status);
+    return status;
+}
+
 static void finish(call *c, sessile_status status, const sessile_error *err)
 {
     if (status) {
         call_fail(c, err);
     } else {
-        observe_ended(c, RPC_OK, "");
+        observe_ended(c, RPC_OK);
         if (c->speech.as == CALL_GRPC)
             rpc_finish(c->rpc, RPC_OK, NULL, NULL, 0);
         else
@@ -510,8 +530,7 @@ void call_run(call *c)
     error_clear(&err);
     arena_init(&c->arena, &s->alloc);
     c->flags = c->method->flags & METHOD_READS ? STATUS_AGAIN : 0;
-    status = who_calls(c, &c->view, &err);
-    note_credential(c, status);
+    status = find_caller(c, &err);
     if (status) {
         c->flags |= STATUS_NOBODY | STATUS_AGAIN;
         c->view = NULL;

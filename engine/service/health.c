@@ -115,7 +115,7 @@ static void end(watcher *w)
 {
     call *c = w->call;
     health_gone(w);
-    observe_ended(c, RPC_UNAVAILABLE, "");
+    observe_ended(c, RPC_UNAVAILABLE);
     rpc_finish(c->rpc, RPC_UNAVAILABLE, "the server is ending", NULL, 0);
 }
 

@@ -135,7 +135,7 @@ sessile_status http_started(call *c, sessile_error *err)
 {
     if (strcmp(rpc_call_method(c->rpc), "GET") != 0)
         return SESSILE_OK;
-    c->speech.translated = 1;
+    atomic_store(&c->speech.translated, 1);
     c->speech.one_session = 1;
     return request_of_query(c, err);
 }
@@ -153,6 +153,6 @@ sessile_status http_translate(call *c, sessile_error *err)
             ((const Sessile__V1__EventsRequest *)message)->session != NULL;
     status = pack_request(c, message, err);
     message_free(message);
-    c->speech.translated = 1;
+    atomic_store(&c->speech.translated, 1);
     return status;
 }

@@ -69,6 +69,17 @@ size_t keep_count(keep *k)
     return count;
 }
 
+size_t keep_bytes(keep *k)
+{
+    size_t bytes = 0;
+    pthread_mutex_lock(&k->mutex);
+    for (size_t i = 0; i < TABLE; i++)
+        for (const kept *one = k->table[i]; one; one = one->same)
+            bytes += sessile_session_memory(one->session);
+    pthread_mutex_unlock(&k->mutex);
+    return bytes;
+}
+
 /* ---------------------------------------------------------------------- names */
 
 static uint64_t key_of(const sessile_session_options *names)

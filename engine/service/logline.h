@@ -4,9 +4,14 @@
  *     {"time":"2026-11-27T16:02:31.123Z","level":"warn","trace_id":"…","span_id":"…",
  *      "message":"…", fields…}
  *
+ * For people at a terminal a line is text instead, whose control characters are escaped:
+ *
+ *     16:02:31 warn  The database does not answer. (seconds=5, why="…")
+ *
  * A line is at most LOGLINE_SIZE bytes and is written by one write(2), so that lines of
  * several threads and processes do not mix, in a file opened to append, a pipe, or the
- * socket of journald. What does not fit is left out, and `"cut":true` says so.
+ * socket of journald. What does not fit is left out, and `"cut":true` says so; of text,
+ * "…".
  */
 #ifndef SERVICE_LOGLINE_H
 #define SERVICE_LOGLINE_H
@@ -35,6 +40,7 @@ typedef struct log_record {
 /* Set once, before the threads that use it; then constant. */
 typedef struct logger {
     int fd;
+    int is_text;      /* 1: for people */
     log_level least;  /* lines below are not written */
     metrics *metrics; /* counts lines that were lost; may be NULL */
     /* Also given every line that is written; NULL: nobody. Called by the thread that

@@ -197,6 +197,17 @@ void metrics_observe(metrics *m, metric_id id, size_t first, uint64_t nanosecond
 
 /* ---- reading */
 
+uint64_t metrics_sum(const metrics *m, metric_id id)
+{
+    const row *r = &rows[id];
+    size_t count = m ? places(m, r->first) * places(m, r->second) : 0;
+    uint64_t sum = 0;
+    assert(r->kind != METRIC_HISTOGRAM);
+    for (size_t i = 0; i < count; i++)
+        sum += get(m->numbers + m->offset[id] + i);
+    return sum;
+}
+
 /* The name of a value of a label. */
 static const char *value_of(const metrics *m, metric_label label, size_t i)
 {

@@ -73,6 +73,8 @@ void metrics_move(metrics *m, metric_id id, int64_t by);
 void metrics_set(metrics *m, metric_id id, size_t first, int64_t value);
 /* Adds one duration to a histogram. */
 void metrics_observe(metrics *m, metric_id id, size_t first, uint64_t nanoseconds);
+/* The sum of a counter's or gauge's series. */
+uint64_t metrics_sum(const metrics *m, metric_id id);
 /* Sets the metrics of the process from what the system says. Called before writing. */
 void metrics_take_process(metrics *m);
 

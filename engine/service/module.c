@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "binding.h"
+#include "service/logline.h"
 #include "service/module_model.h"
 
 /* Signals: a handler may set a number, and call what sets one. */
@@ -89,6 +90,18 @@ static void read_services(lua_State *L, service_settings *s, sessile_store_optio
     s->records.options = o;
 }
 
+/* Lines go to standard error: text at a terminal, else JSON. */
+static void read_log(lua_State *L, service_settings *s)
+{
+    const char *level = text_field(L, "log");
+    log_level least = LEVEL_INFO;
+    int is_level = !level || logline_level(&least, level) == 0;
+    s->log.fd = is_level ? STDERR_FILENO : 0; /* "off" */
+    s->log.least = (int)least;
+    s->log.is_text = isatty(STDERR_FILENO);
+    s->log.show_ids = flag_field(L, "show_ids");
+}
+
 static service_settings read_settings(lua_State *L, sessile_store_options *records)
 {
     service_settings s;
@@ -115,6 +128,7 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.guarded = flag_field(L, "guarded");
     s.no_json = flag_field(L, "no_json");
     s.no_reflection = flag_field(L, "no_reflection");
+    read_log(L, &s);
     read_services(L, &s, records);
     s.reload = asked_to_reload;
     return s;

@@ -175,8 +175,11 @@ static int is_same(const nodes *n, const store_beat *beat)
 static void take_living(nodes *n, const store_beat *beat)
 {
     pthread_mutex_lock(&n->mutex);
-    if (!is_same(n, beat) && mem_grow(&n->alloc, (void **)&n->living, &n->living_room,
-                                      beat->count, sizeof *n->living) == 0) {
+    int same = is_same(n, beat);
+    if (!same)
+        nodes_tell_living(n, beat);
+    if (!same && mem_grow(&n->alloc, (void **)&n->living, &n->living_room, beat->count,
+                          sizeof *n->living) == 0) {
         if (beat->count)
             memcpy(n->living, beat->others, beat->count * sizeof *n->living);
         n->living_count = beat->count;
@@ -190,6 +193,7 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
     metrics *m = observe_metrics(n->server->observe);
     store_beat beat;
     uint64_t before = now_us();
+    int64_t now_ms = os_current->now_ms(os_current->ud);
     n->own.sessions = keep_count(n->server->keep);
     n->own.calls = atomic_load(&n->count.here);
     sessile_status status = store_nodes_beat(n->link, &n->own, LEASE_MS, timeout_ms,
@@ -201,6 +205,8 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
         return status;
     }
     take_living(n, &beat);
+    n->told.ahead_ms = (now_ms + os_current->now_ms(os_current->ud)) / 2 - beat.now_ms;
+    metrics_set(m, METRIC_CLOCK_OFFSET, 0, -n->told.ahead_ms * 1000000);
     metrics_set(m, METRIC_NODES, 0, (int64_t)beat.count + 1);
     atomic_store(&n->standbys, beat.standbys);
     atomic_store(&n->trusted_us, before + (uint64_t)TRUST_MS * 1000);
@@ -213,8 +219,11 @@ static void ask_store(nodes *n)
     const sessile_backend *table = n->backend.table;
     sessile_error err;
     int found;
-    if (table->has_logs)
-        atomic_store(&n->unanswered, table->has_logs(n->backend.self, &found, &err) != 0);
+    if (!table->has_logs)
+        return;
+    sessile_status status = table->has_logs(n->backend.self, &found, &err);
+    atomic_store(&n->unanswered, status != SESSILE_OK);
+    nodes_tell_answer(n, status, &err);
 }
 
 static void pause_until(nodes *n, uint64_t until)
@@ -230,7 +239,7 @@ static void *run(void *arg)
     while (!atomic_load(&n->ending) && !atomic_load(&n->leaving)) {
         uint64_t began = now_us();
         if (n->link)
-            (void)beat_once(n, AGAIN_MS, &err);
+            nodes_tell_beat(n, beat_once(n, AGAIN_MS, &err), &err);
         else
             ask_store(n);
         pause_until(n, began + (uint64_t)(n->link ? BEAT_MS : ASK_MS) * 1000);
@@ -246,11 +255,17 @@ sessile_status nodes_start(nodes *n, sessile_error *err)
         if (status)
             return status;
     }
+    n->told.began = 1;
     int why = pthread_create(&n->thread, NULL, run, n);
     if (why)
         return fail_errno(err, why, "the thread of the beats cannot be started");
     n->started = 1;
     return SESSILE_OK;
+}
+
+void nodes_reload(nodes *n)
+{
+    atomic_fetch_add(&n->reloads, 1);
 }
 
 /* The connection is free for the leave once the thread has ended. */
@@ -301,14 +316,14 @@ static int is_everywhere(const char *address)
     return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
-static sessile_status name_it(nodes *n, const service_settings *in, sessile_error *err)
+sessile_status nodes_name(char out[NODE_NAME + 1], const service *s,
+                          const service_settings *in, sessile_error *err)
 {
-    const char *listens = rpc_listener_address(n->server->listener);
-    char name[sizeof n->own.address + 8];
+    char name[NODE_ADDRESS + 8];
     if (in->nodes.name)
         snprintf(name, sizeof name, "%s", in->nodes.name);
     else
-        of_this_host(name, sizeof name, listens);
+        of_this_host(name, sizeof name, rpc_listener_address(s->listener));
     if (!in->nodes.name && strlen(name) > NODE_NAME) /* its end tells it from others */
         memmove(name, name + strlen(name) - NODE_NAME, NODE_NAME + 1);
     if (!is_good(name, NODE_NAME))
@@ -316,7 +331,16 @@ static sessile_status name_it(nodes *n, const service_settings *in, sessile_erro
                     "a node's name is 1 to %d characters of printable ASCII, without "
                     "spaces",
                     NODE_NAME);
-    strcpy(n->own.name, name);
+    strcpy(out, name);
+    return SESSILE_OK;
+}
+
+static sessile_status name_it(nodes *n, const service_settings *in, sessile_error *err)
+{
+    const char *listens = rpc_listener_address(n->server->listener);
+    sessile_status status = nodes_name(n->own.name, n->server, in, err);
+    if (status)
+        return status;
     if (!in->nodes.advertise && is_everywhere(listens))
         of_this_host(n->own.address, sizeof n->own.address, listens);
     else

@@ -64,6 +64,7 @@ struct nodes {
         char *ca;         /* of the others' certificates */
     } settings;
     atomic_int leaving, ending;
+    atomic_int reloads;          /* how often certificates were read again */
     _Atomic uint64_t trusted_us; /* its lease runs until then, by the monotonic clock */
     atomic_int standbys;         /* of the last beat; -1: unknown */
     atomic_int unanswered;       /* of a store without nodes: it did not answer */
@@ -74,6 +75,12 @@ struct nodes {
     struct {
         _Atomic uint64_t credential, user;
     } hints[HINTS];
+    /* of the thread of the beats: what was told last (nodes_told.c) */
+    struct {
+        int began, lost, few, apart;
+        uint64_t lost_us;
+        int64_t ahead_ms; /* this machine's clock, of that of the database */
+    } told;
     pthread_mutex_t mutex; /* of what follows */
     store_node *living;    /* the others */
     size_t living_count, living_room;
@@ -83,6 +90,10 @@ struct nodes {
     int started;
 };
 
+/* The name of the node: the one that is given, else its host and port. INVALID: it is no
+ * name. */
+sessile_status nodes_name(char out[NODE_NAME + 1], const service *s,
+                          const service_settings *settings, sessile_error *err);
 /* Joins: the first beat is made before it returns. EXISTS: a living node has the name.
  * Other errors of store_nodes_beat(). */
 sessile_status nodes_open(nodes **out, service *s, const service_settings *settings,
@@ -90,6 +101,9 @@ sessile_status nodes_open(nodes **out, service *s, const service_settings *setti
 /* Starts the thread of the beats, and each loop's look at the others. Before loops run.
  */
 sessile_status nodes_start(nodes *n, sessile_error *err);
+/* The certificates that it shows the others, and the authority of theirs, are read again.
+ */
+void nodes_reload(nodes *n);
 /* Owns nothing any more, and is removed from the store's list. */
 void nodes_leave(nodes *n);
 /* Loops must not be running, and are closed after it: it ends the calls that it knows.
@@ -105,6 +119,14 @@ nodes_figures nodes_look(const nodes *n);
 int nodes_serving(const nodes *n);
 /* 1: as many standbys as are wanted wait for commits, or nobody asked for any. */
 int nodes_replicated(const nodes *n);
+
+/* Lines for the operator, by the thread of the beats: of a beat, before its nodes are
+ * taken; after each beat; of the answer of a store without nodes. */
+void nodes_tell_living(nodes *n, const store_beat *beat);
+void nodes_tell_beat(nodes *n, sessile_status status, const sessile_error *err);
+void nodes_tell_answer(nodes *n, sessile_status status, const sessile_error *err);
+/* By a loop: a node is not heard, or is again. */
+void nodes_tell_heard(const struct peer *one);
 
 /* A credential of a call was accepted, and is this user's; or it was refused. Any thread.
  */
@@ -128,7 +150,8 @@ struct peer {
     peers *peers;
     rpc_request *probe; /* a call that makes the connection; NULL: none is on its way */
     int heard;
-    int gone; /* not among the living any more; freed with its last relay */
+    int told, was_heard; /* what the operator knows */
+    int gone;            /* not among the living any more; freed with its last relay */
     relay *relays;
 };
 
@@ -137,6 +160,7 @@ struct peers {
     nodes *nodes;
     rpc_loop *loop;
     uint64_t version;
+    int reloads; /* of the certificates in use */
     peer **list;
     size_t count, capacity;
     watcher *watchers; /* calls that health.c looks after */

@@ -1,36 +1,57 @@
 /*
- * observe.c: the numbers of the service, its spans, and the page for Prometheus.
+ * observe.c: the numbers of the service, the page for Prometheus, and what is said of
+ * them.
  *
- * A call is counted once, by whoever first knows what it came to: the worker that ends
- * it, or the loop that finds its client gone. Gauges that somebody else keeps are read
- * when the page is asked for.
+ * Gauges that somebody else keeps are read when the page is asked for. What only counts,
+ * as the loops count floods, is looked at about once a second, and a line says by how
+ * much it grew.
  */
 #include "service/observe.h"
 
 #include <string.h>
 
+#include "api/inside.h"
 #include "base/os.h"
+#include "service/records.h"
 #include "service/telemetry.h"
 #include "service/watch.h"
+#include "store/nodes.h"
 
-enum { STOP_MS = 3000 };
+enum { STOP_MS = 3000, TICK_MS = 1000 };
 
-/* ---------------------------------------------------------------------- the page */
-
-static void look_around(observe *o)
+static rpc_loop_figures look_at_loops(const service *s)
 {
-    service *s = o->server;
     rpc_loop_figures all = {0};
     for (int i = 0; i < s->settings.loops; i++) {
         rpc_loop_figures one = rpc_loop_look(s->loops[i]);
         all.accepted += one.accepted;
-        all.refused += one.refused + one.hostile;
+        all.refused += one.refused;
+        all.hostile += one.hostile;
         all.connections += one.connections;
     }
+    return all;
+}
+
+/* ---------------------------------------------------------------------- the page */
+
+static void look_around(void *ud)
+{
+    observe *o = ud;
+    service *s = o->server;
+    rpc_loop_figures all = look_at_loops(s);
+    const int alone = s->records && !(s->settings.services & SERVICE_SESSIONS);
+    store_database db =
+        store_database_look(alone ? &s->records->store : api_backend(s->store));
     metrics_set(o->metrics, METRIC_CONNECTIONS, 0, all.connections);
     metrics_set(o->metrics, METRIC_CONNECTIONS_OPENED, 0, (int64_t)all.accepted);
-    metrics_set(o->metrics, METRIC_CONNECTIONS_REFUSED, 0, (int64_t)all.refused);
+    metrics_set(o->metrics, METRIC_CONNECTIONS_REFUSED, 0,
+                (int64_t)(all.refused + all.hostile));
     metrics_set(o->metrics, METRIC_SESSIONS_KEPT, 0, (int64_t)keep_count(s->keep));
+    metrics_set(o->metrics, METRIC_SESSIONS_KEPT_BYTES, 0, (int64_t)keep_bytes(s->keep));
+    metrics_set(o->metrics, METRIC_QUEUE_LENGTH, 0, (int64_t)pool_waiting(s->pool));
+    metrics_set(o->metrics, METRIC_POOL, STATE_BUSY, db.busy);
+    metrics_set(o->metrics, METRIC_POOL, STATE_IDLE, db.idle);
+    metrics_set(o->metrics, METRIC_TIMELINE, 0, db.timeline);
     metrics_set(o->metrics, METRIC_WATCHED, 0, (int64_t)watch_count(s->watch));
     metrics_set(o->metrics, METRIC_READY, 0, atomic_load(&s->stops) == 0);
     metrics_take_process(o->metrics);
@@ -82,6 +103,56 @@ static void left(void *ud, rpc_call *rpc, rpc_gone why)
 
 static const rpc_service page_service = {asked, body, no_more, no_more, left};
 
+/* ---------------------------------------------------------------------- lines */
+
+void observe_report(observe *o, report_kind kind, log_level level, const char *message,
+                    const attribute *fields, size_t field_count)
+{
+    if (o)
+        report(&o->reports, kind, level, NULL, message, fields, field_count);
+}
+
+/* Says by how much a count grew since it was said last. */
+static void say_grown(observe *o, report_kind kind, uint64_t *seen, uint64_t now,
+                      const char *message)
+{
+    if (now > *seen)
+        observe_report(o, kind, LEVEL_WARN, message,
+                       (attribute[]){attribute_number("count", (int64_t)(now - *seen))},
+                       1);
+    *seen = now;
+}
+
+static void say_all(observe *o, int all)
+{
+    rpc_loop_figures now = look_at_loops(o->server);
+    say_grown(o, REPORT_LOAD, &o->seen.refused, now.refused,
+              "Connections were refused: as many as may be are open.");
+    say_grown(o, REPORT_FLOOD, &o->seen.hostile, now.hostile,
+              "Connections were ended: their peers flooded the server.");
+    say_grown(o, REPORT_TELEMETRY, &o->seen.dropped,
+              metrics_sum(o->metrics, METRIC_TELEMETRY_DROPPED),
+              "Telemetry was dropped: there was too much, or no receiver took it.");
+    reports_tick(&o->reports, all);
+}
+
+void observe_tick(observe *o)
+{
+    uint64_t now = os_current->clock_us(os_current->ud);
+    if (!o || now - o->seen.us < (uint64_t)TICK_MS * 1000)
+        return;
+    o->seen.us = now;
+    say_all(o, 0);
+}
+
+static void hear_of_receiver(void *ud, metric_signal signal, int works,
+                             const char *sentence)
+{
+    (void)signal;
+    observe_report(ud, REPORT_TELEMETRY, works ? LEVEL_INFO : LEVEL_WARN, sentence, NULL,
+                   0);
+}
+
 /* ---------------------------------------------------------------------- life */
 
 static sessile_status open_metrics(observe *o, sessile_error *err)
@@ -94,26 +165,42 @@ static sessile_status open_metrics(observe *o, sessile_error *err)
     return o->metrics ? SESSILE_OK : fail_nomem(err);
 }
 
-sessile_status observe_open(observe **out, service *s, const char *address,
-                            sessile_error *err)
+static sessile_status open_telemetry(observe *o, const char *node, sessile_error *err)
 {
-    const telemetry_program program = {sessile_version(), NULL};
-    telemetry_options options;
+    const telemetry_program program = {sessile_version(), node};
+    const telemetry_options options = {.settings = &o->settings,
+                                       .metrics = o->metrics,
+                                       .report = hear_of_receiver,
+                                       .look = look_around,
+                                       .ud = o};
+    sessile_status status = telemetry_settings_read(
+        &o->settings, &o->server->alloc, os_current->env, os_current->ud, &program, err);
+    o->settings.plain_ids = o->show_ids;
+    return status ? status
+                  : telemetry_new(&o->telemetry, &o->server->alloc, &options, err);
+}
+
+sessile_status observe_open(observe **out, service *s, const service_settings *settings,
+                            const char *node, sessile_error *err)
+{
     observe *o = mem_zalloc(&s->alloc, sizeof *o);
     *out = o;
     if (!o)
         return fail_nomem(err);
     o->server = s;
+    o->show_ids = settings->log.show_ids;
     sessile_status status = open_metrics(o, err);
     if (!status)
-        status = telemetry_settings_read(&o->settings, &s->alloc, os_current->env,
-                                         os_current->ud, &program, err);
-    options = (telemetry_options){.settings = &o->settings, .metrics = o->metrics};
-    if (!status)
-        status = telemetry_new(&o->telemetry, &s->alloc, &options, err);
-    if (!status && address)
-        status = rpc_listen(&o->listener, s->loops, (size_t)s->settings.loops, address,
-                            NULL, &page_service, o, err);
+        status = open_telemetry(o, node, err);
+    reports_init(&o->reports, &(logger){.fd = settings->log.fd,
+                                        .is_text = settings->log.is_text,
+                                        .least = (log_level)settings->log.least,
+                                        .metrics = o->metrics,
+                                        .also = telemetry_log,
+                                        .also_ud = o->telemetry});
+    if (!status && settings->listen.metrics)
+        status = rpc_listen(&o->listener, s->loops, (size_t)s->settings.loops,
+                            settings->listen.metrics, NULL, &page_service, o, err);
     return status;
 }
 
@@ -138,8 +225,8 @@ void observe_stop(observe *o)
 {
     if (!o)
         return;
+    say_all(o, 1);
     if (o->running) {
-        look_around(o);
         telemetry_stop(o->telemetry, STOP_MS);
         pthread_join(o->thread, NULL);
         o->running = 0;
@@ -156,6 +243,7 @@ void observe_close(observe *o)
     telemetry_free(o->telemetry);
     telemetry_settings_deinit(&o->settings);
     metrics_free(o->metrics);
+    reports_deinit(&o->reports);
     mem_free(&o->server->alloc, o, sizeof *o);
 }
 

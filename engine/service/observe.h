@@ -8,6 +8,7 @@
 #ifndef SERVICE_OBSERVE_H
 #define SERVICE_OBSERVE_H
 
+#include "service/report.h"
 #include "service/server.h"
 #include "service/telemetry.h"
 
@@ -20,6 +21,12 @@ struct observe {
     metrics *metrics;
     telemetry *telemetry; /* NULL: off */
     telemetry_settings settings;
+    reports reports;
+    int show_ids;
+    /* of the thread that calls observe_tick(): what was said of last */
+    struct {
+        uint64_t us, refused, hostile, dropped;
+    } seen;
     rpc_listener *listener; /* of /metrics */
     pthread_t thread;
     int running;
@@ -27,10 +34,11 @@ struct observe {
 };
 
 /* Makes the registry, the exporter that the environment asks for (telemetry_settings.h),
- * and the listener for /metrics, if there is an address for it. INVALID, UNSUPPORTED: a
- * variable of OpenTelemetry; EXISTS, INVALID: the address. */
-sessile_status observe_open(observe **out, service *s, const char *address,
-                            sessile_error *err);
+ * and the listener for /metrics, if there is an address for it. node: a name that no
+ * other server has. INVALID, UNSUPPORTED: a variable of OpenTelemetry; EXISTS, INVALID:
+ * the address. */
+sessile_status observe_open(observe **out, service *s, const service_settings *settings,
+                            const char *node, sessile_error *err);
 /* Starts the exporter's thread. */
 sessile_status observe_start(observe *o, sessile_error *err);
 /* Sends what waits, for a few seconds at most, and closes the listener. The loops must
@@ -42,10 +50,25 @@ metrics *observe_metrics(observe *o);
 /* Where /metrics is, or NULL. */
 const char *observe_address(const observe *o);
 
+/* A line of the log, as report() says. o may be NULL. */
+void observe_report(observe *o, report_kind kind, log_level level, const char *message,
+                    const attribute *fields, size_t field_count);
+/* To be called now and then by the thread of service_run(): about once a second it says
+ * what others have only counted. */
+void observe_tick(observe *o);
+
 void observe_begun(call *c);
+/* It waits for a worker from now on. */
+void observe_waits(call *c);
 /* A worker has it: what it waited for. */
 void observe_taken(call *c);
-/* What it came to, once: later ones are ignored. rule: of a limit, or "". */
-void observe_ended(call *c, rpc_code code, const char *rule);
+/* What it came to, once: later ones are ignored. */
+void observe_ended(call *c, rpc_code code);
+/* The same of one that failed; a line says so if it is the server's fault. */
+void observe_failed(call *c, const sessile_error *err);
+/* A session was read from the store, because it was not kept. */
+void observe_opened(observe *o);
+/* A part of a call, by the thread that has it: span_end() ends it. */
+void observe_part(call *c, span *out, const char *name, span_kind kind);
 
 #endif

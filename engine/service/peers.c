@@ -174,19 +174,45 @@ static void follow(peers *p)
     pthread_mutex_unlock(&n->mutex);
 }
 
+/* One loop tells, and not before a node was heard for the first time. */
+static void tell_heard(peer *one)
+{
+    const nodes *n = one->peers->nodes;
+    if (one->heard == one->told || one->peers->loop != n->server->loops[0])
+        return;
+    if (one->was_heard)
+        nodes_tell_heard(one);
+    one->told = one->heard;
+    one->was_heard = 1;
+}
+
 static void look_at(peer *one)
 {
     int silence = rpc_channel_silence(one->channel);
     one->heard = silence >= 0 && silence <= SILENCE_MS;
+    tell_heard(one);
     if (silence < 0 && !one->probe)
         probe(one);
     if (!one->heard && one->relays)
         relay_lose(one);
 }
 
+/* What cannot be read stays in use; service.c said why. */
+static void follow_certificates(peers *p)
+{
+    int reloads = atomic_load(&p->nodes->reloads);
+    if (p->reloads == reloads)
+        return;
+    p->reloads = reloads;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->list[i]->tls)
+            (void)rpc_tls_reload(p->list[i]->tls, NULL);
+}
+
 static void look(void *arg)
 {
     peers *p = arg;
+    follow_certificates(p);
     if (p->nodes->link && p->nodes->settings.affinity)
         follow(p);
     for (size_t i = 0; i < p->count; i++)

@@ -32,6 +32,7 @@ struct pool {
     lane *table[LANES];
     lane *first, *last; /* ready */
     size_t jobs;        /* that wait or run */
+    size_t running;     /* of them */
     size_t refusable;   /* of them, those of pool_submit() */
     lane spare;         /* for jobs whose lane there is no memory for */
     int ending;
@@ -160,9 +161,11 @@ static void *work(void *arg)
         l->first = j->next;
         if (!l->first)
             l->last = NULL;
+        p->running++;
         pthread_mutex_unlock(&p->mutex);
         j->run(j); /* it may be gone afterwards */
         pthread_mutex_lock(&p->mutex);
+        p->running--;
         p->jobs--;
         p->refusable -= refusable;
         if (--l->count > 0)
@@ -193,7 +196,15 @@ size_t pool_jobs(pool *p)
     return jobs;
 }
 
-void pool_close(pool *p)
+size_t pool_waiting(pool *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    size_t waiting = p->jobs - p->running;
+    pthread_mutex_unlock(&p->mutex);
+    return waiting;
+}
+
+void pool_end(pool *p)
 {
     if (!p)
         return;
@@ -205,6 +216,14 @@ void pool_close(pool *p)
      * call_run() only ends them. */
     for (int i = 0; i < p->threads; i++)
         pthread_join(p->ids[i], NULL);
+    p->threads = 0;
+}
+
+void pool_close(pool *p)
+{
+    if (!p)
+        return;
+    pool_end(p);
     pthread_mutex_destroy(&p->mutex);
     pthread_cond_destroy(&p->work);
     mem_free(&p->alloc, p->ids, (size_t)p->wanted * sizeof *p->ids);

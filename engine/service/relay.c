@@ -34,6 +34,7 @@ struct relay {
     peer *peer;
     relay *next, **at; /* among those of the peer */
     rpc_request *request;
+    span span;   /* of the node's answer */
     buf reply;   /* of a call with one reply: kept until its status is there */
     int kept;    /* there is one */
     int passed;  /* messages of a stream */
@@ -56,6 +57,7 @@ static void relay_free(relay *r)
     if (r->next)
         r->next->at = r->at;
     c->relay = NULL;
+    span_end(&r->span);
     buf_deinit(&r->reply);
     mem_free(&a, r, sizeof *r);
     peer_done(one);
@@ -73,7 +75,7 @@ static void routed(call *c, metric_where where)
 static void finish(call *c, rpc_code code, const char *message,
                    const rpc_header *trailers, size_t n)
 {
-    observe_ended(c, code, "");
+    observe_ended(c, code);
     rpc_finish(c->rpc, code, message, trailers, n);
 }
 
@@ -138,6 +140,11 @@ static int may_run_here(const relay *r, rpc_request *request, const rpc_result *
 static void finish_lost(relay *r)
 {
     call *c = r->call;
+    observe_report(c->server->observe, REPORT_NODES, LEVEL_WARN,
+                   "A node was lost before it answered a call that was passed on to it.",
+                   (attribute[]){attribute_text("node", r->peer->name),
+                                 attribute_text("method", c->method->name)},
+                   2);
     if (c->method->flags & METHOD_READS)
         finish(c, RPC_UNAVAILABLE,
                "the node that answered was lost: go on where the stream ended", NULL, 0);
@@ -153,10 +160,13 @@ static void ended(void *ud, rpc_request *request, const rpc_result *result)
     relay *r = ud;
     call *c = r->call;
     nodes *n = c->server->nodes;
+    if (result->code != RPC_OK)
+        span_fail(&r->span, status_code_name(result->code));
     if (r->opening) {
         r->ended = 1; /* nothing was sent: relay_begin() goes on */
         return;
     }
+    span_end(&r->span);
     if (!result->told && (result->unbegun || r->lost || result->code == RPC_UNAVAILABLE))
         r->peer->heard = 0; /* until it is looked at again */
     if (r->gone || rpc_call_over(c->rpc)) {
@@ -239,11 +249,11 @@ void relay_half(relay *r)
 
 /* ---------------------------------------------------------------------- the beginning */
 
-/* What the owner is to see of the client's headers. */
+/* What the owner is to see of the client's headers. Its trace goes on by a header of our
+ * own. */
 static int take_header(void *arg, const char *name, const char *value)
 {
-    static const char *const passed[] = {"authorization", "traceparent", "tracestate",
-                                         "baggage"};
+    static const char *const passed[] = {"authorization", "tracestate", "baggage"};
     int is_passed = strncmp(name, "sessile-", 8) == 0 && strcmp(name, FORWARDED) != 0;
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
         is_passed |= strcmp(name, passed[i]) == 0;
@@ -257,6 +267,7 @@ static int pass_on(call *c, peer *to)
 {
     static const rpc_replies replies = {message, ended, NULL};
     nodes *n = c->server->nodes;
+    char trace[TRACEPARENT_SIZE];
     rpc_limits limits;
     headers all = {.count = 0};
     relay *r = mem_zalloc(&n->alloc, sizeof *r);
@@ -275,7 +286,12 @@ static int pass_on(call *c, peer *to)
     to->relays = r;
     c->relay = r;
 
+    observe_part(c, &r->span, "relay", SPAN_CLIENT);
+    span_set(&r->span, attribute_text("sessile.node", to->name));
+    traceparent_print(&r->span.context, trace);
     add(&all, FORWARDED, n->own.name);
+    if (*trace)
+        add(&all, "traceparent", trace);
     rpc_call_headers(c->rpc, take_header, &all);
     r->opening = 1;
     int made = rpc_request_open(&r->request, to->channel, rpc_call_path(c->rpc), all.list,

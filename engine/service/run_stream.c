@@ -15,9 +15,12 @@
  * asked by a worker that is of no session, so the session's other calls need not wait for
  * the answer. What it cannot be asked now, and what nobody waits for any more, is parked.
  */
+#include "service/observe.h"
 #include "service/runs.h"
 
 #include <stddef.h>
+
+#include "base/os.h"
 
 enum { WAITING_MOST = 1000 };
 
@@ -37,6 +40,7 @@ typedef struct waiting {
     job ask;
     sessile_status said; /* of the model */
     buf text;
+    uint64_t since_us; /* when it began to wait */
     /* under the mutex of all runs */
     struct waiting *next, *before; /* of those that wait */
     run_state state;
@@ -162,6 +166,18 @@ static sessile_status take_said(waiting *w, int *answered, sessile_error *err)
     return runs_reply(&w->begun, &given, err);
 }
 
+/* The answer is the client's doing: its model, or a state of its own. */
+static void trace_wait(const waiting *w, int answered)
+{
+    span wait;
+    observe_part(w->call, &wait, w->need.kind == SESSILE_NEED_MODEL ? "model" : "state",
+                 SPAN_CLIENT);
+    span_began(&wait, w->since_us);
+    if (!answered)
+        span_fail(&wait, "nobody answered");
+    span_end(&wait);
+}
+
 /* Gives the run what came for its need, or parks it. A message that is no answer parks it
  * as well, and ends the call. */
 static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
@@ -181,6 +197,7 @@ static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
         status = read_reply(w, &bytes, &answered, err);
     else if (came)
         status = take_said(w, &answered, err);
+    trace_wait(w, answered);
     if (!answered) {
         sessile_status why = runs_park(&w->begun, &w->need, parked, &ignored);
         if (!status && why) {
@@ -232,6 +249,7 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
            (status = runs_step(&w->begun, &w->need, err)) == SESSILE_NEEDS) {
         const int answerable = w->need.kind != SESSILE_NEED_HOOK && w->kind->send_need;
         asked = runs_need(c, &w->need);
+        w->since_us = os_current->clock_us(os_current->ud);
         call_poke(c);
         if (w->need.kind == SESSILE_NEED_MODEL && !w->kind->send_need) {
             *waits = 1;

@@ -1,5 +1,8 @@
 /* runs_outcome.c: what a run says: what it needs, and what came of it. */
+#include "service/observe.h"
 #include "service/runs.h"
+
+#include "base/os.h"
 
 static const char *const verdicts[] = {"no_policy",  "unchanged", "applied", "refused",
                                        "too_little", "stale",     "pending"};
@@ -110,11 +113,25 @@ static sessile_status fill_context(call *c, sessile_run *run, Sessile__V1__Outco
     return SESSILE_OK;
 }
 
+/* The engine knows how long policies took, not when: the span ends now. */
+static void trace_policy(call *c, const sessile_outcome *from)
+{
+    span policy;
+    if (from->verdict == SESSILE_NO_POLICY || from->policy_us == 0)
+        return;
+    observe_part(c, &policy, "policy", SPAN_INTERNAL);
+    span_began(&policy, os_current->clock_us(os_current->ud) - (uint64_t)from->policy_us);
+    span_set(&policy, attribute_text("sessile.verdict", verdicts[from->verdict]));
+    span_end(&policy);
+}
+
 sessile_status runs_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
                             Sessile__V1__Outcome **out, sessile_error *err)
 {
     sessile_outcome outcome;
     sessile_status status = sessile_run_outcome(b->run, &outcome, err);
+    if (!status)
+        trace_policy(c, &outcome);
     *out = status ? NULL : outcome_of(c, &outcome);
     if (!*out)
         return status ? status : fail_nomem(err);

@@ -64,6 +64,12 @@ struct service {
     atomic_int stops; /* how often it was told to end */
 };
 
+/* Lines for the operator (service_told.c). */
+void service_tell_start(service *s);
+void service_tell_reload(service *s, sessile_status status, const sessile_error *err);
+void service_tell_drain(service *s, size_t connections, size_t calls);
+void service_tell_drained(service *s, size_t connections, size_t calls, uint64_t took_us);
+
 /* ---------------------------------------------------------------------- methods */
 
 typedef sessile_status method_function(call *c, const void *request, sessile_error *err);
@@ -141,7 +147,11 @@ sessile_status pool_submit(pool *p, job *j, sessile_error *err);
 void pool_put(pool *p, job *j);
 /* Jobs that wait or run. */
 size_t pool_jobs(pool *p);
-/* Waits until every job was run, and frees it. */
+/* Jobs that wait. */
+size_t pool_waiting(pool *p);
+/* Waits until every job was run, and takes no more. NULL is ignored. */
+void pool_end(pool *p);
+/* The same, and frees it. NULL is ignored. */
 void pool_close(pool *p);
 
 /* ---------------------------------------------------------------------- calls */
@@ -177,9 +187,9 @@ struct call {
     const method *method;
     struct {
         call_speech as;
-        int translated;    /* the request is protobuf by now */
-        int one_session;   /* events are of one session */
-        atomic_int headed; /* the reply has begun */
+        atomic_int translated; /* the request is protobuf by now */
+        int one_session;       /* events are of one session */
+        atomic_int headed;     /* the reply has begun */
         http_joined joined;
     } speech;
     buf request;                       /* its bytes */
@@ -194,9 +204,12 @@ struct call {
     relay *relay;     /* it was passed on; NULL: it is run here */
     watcher *watcher; /* health.c */
     struct {
-        uint64_t begun_us;
+        uint64_t begun_us, waits_us;
         atomic_int counted;
         span span;
+        /* the same from the beginning to the end, for parts of it */
+        trace_context context;
+        telemetry *to;
     } seen; /* observe.h */
     /* of the worker that runs it */
     arena arena;         /* what the request was read into, and the reply is made in */
@@ -412,5 +425,7 @@ sessile_memory *kept_memory(const kept *k);
 /* again 0: it is closed, because it was removed or cannot be used any more. */
 void keep_give(keep *k, kept *one, int again);
 size_t keep_count(keep *k);
+/* The bytes of memory that they hold. */
+size_t keep_bytes(keep *k);
 
 #endif

@@ -136,6 +136,15 @@ static sessile_status open_records(service *s, const service_settings *in,
                         err);
 }
 
+/* Before the nodes, whose first beat is counted. */
+static sessile_status open_observe(service *s, const service_settings *in,
+                                   sessile_error *err)
+{
+    char name[NODE_NAME + 1];
+    sessile_status status = nodes_name(name, s, in, err);
+    return status ? status : observe_open(&s->observe, s, in, name, err);
+}
+
 sessile_status service_open(service **out, sessile_store *store,
                             const service_settings *settings, sessile_error *err)
 {
@@ -174,9 +183,9 @@ sessile_status service_open(service **out, sessile_store *store,
     if (!status)
         status = open_loops(s, settings, err);
     if (!status)
-        status = observe_open(&s->observe, s, settings->listen.metrics, err);
-    if (!status)
         status = open_listener(s, settings, err);
+    if (!status)
+        status = open_observe(s, settings, err);
     if (!status)
         status = nodes_open(&s->nodes, s, settings, err);
     if (status)
@@ -221,21 +230,31 @@ static size_t connections(const service *s)
 static void drain(service *s)
 {
     const os_table *os = os_current;
-    uint64_t until = os->clock_us(os->ud) + (uint64_t)s->settings.drain_ms * 1000;
+    uint64_t began = os->clock_us(os->ud);
+    uint64_t until = began + (uint64_t)s->settings.drain_ms * 1000;
+    service_tell_drain(s, connections(s), pool_jobs(s->pool));
     nodes_leave(s->nodes);
     rpc_listener_drain(s->listener);
     runs_drain(s->runs);
     watch_drain(s->watch);
     while (atomic_load(&s->stops) < 2 && os->clock_us(os->ud) < until &&
-           (connections(s) > 0 || pool_jobs(s->pool) > 0))
+           (connections(s) > 0 || pool_jobs(s->pool) > 0)) {
+        observe_tick(s->observe);
         os->sleep_ms(os->ud, LOOK_MS);
+    }
+    service_tell_drained(s, connections(s), pool_jobs(s->pool),
+                         os->clock_us(os->ud) - began);
 }
 
 /* What can be read of them stays in use when they cannot be read again. */
-static void reload(service *s)
+static void reload(service *s, int asked)
 {
-    if (s->tls)
-        (void)rpc_tls_reload(s->tls, NULL);
+    sessile_error err;
+    int64_t before = rpc_tls_expires(s->tls);
+    sessile_status status = rpc_tls_reload(s->tls, &err);
+    nodes_reload(s->nodes);
+    if (status || asked || rpc_tls_expires(s->tls) != before)
+        service_tell_reload(s, status, &err);
 }
 
 static void wait_for_stop(service *s)
@@ -245,9 +264,11 @@ static void wait_for_stop(service *s)
     while (atomic_load(&s->stops) == 0) {
         int asked = s->settings.reload && s->settings.reload(s->settings.reload_arg);
         if (asked || os->clock_us(os->ud) >= next) {
-            reload(s);
+            if (s->tls)
+                reload(s, asked);
             next = os->clock_us(os->ud) + (uint64_t)RELOAD_MS * 1000;
         }
+        observe_tick(s->observe);
         os->sleep_ms(os->ud, LOOK_MS);
     }
 }
@@ -271,6 +292,7 @@ sessile_status service_run(service *s, sessile_error *err)
             started++;
     }
     if (!status) {
+        service_tell_start(s);
         wait_for_stop(s);
         drain(s);
     }
@@ -289,9 +311,9 @@ void service_close(service *s)
     nodes_close(s->nodes);
     s->nodes = NULL;
     pieces_end(s->pieces);
-    pool_close(s->pool);
+    pool_end(s->pool);
+    observe_stop(s->observe); /* which looks at all that is closed after it */
     records_close(s->records);
-    observe_stop(s->observe);
     if (s->listener)
         rpc_listener_close(s->listener);
     for (int i = 0; s->loops && i < s->settings.loops; i++)
@@ -303,6 +325,7 @@ void service_close(service *s)
     runs_close(s->runs);
     pieces_close(s->pieces);
     observe_close(s->observe);
+    pool_close(s->pool);
     keep_close(s->keep);
     keep_close(s->memories);
     if (s->tls)

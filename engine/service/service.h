@@ -65,6 +65,14 @@ typedef struct service_settings {
         int replicas;    /* standbys that commits wait for; with fewer, the health of
                             "replicas" is NOT_SERVING. 0: nobody asks */
     } nodes;
+    /* What the operator is told: logline.h. The lines are also exported where the
+     * environment names a receiver of OpenTelemetry's. */
+    struct {
+        int fd;       /* where lines go; 0: nowhere, and none are exported */
+        int least;    /* a log_level: lines below are not written */
+        int is_text;  /* 1: for people at a terminal, instead of JSON */
+        int show_ids; /* 1: lines and spans name sessions by their ids, not by hashes */
+    } log;
     unsigned services; /* SERVICE_…; sessions */
     /* With SERVICE_RECORDS: the store that has them, which is opened without a key, and
      * with what of the options store_backend_open() uses. Without a guard they are served

@@ -178,7 +178,10 @@ static void fill_metrics(telemetry *t, lane *l)
     buf *body = &l->batch.body;
     struct timespec now = {0, 0};
     clock_gettime(CLOCK_REALTIME, &now);
-    metrics_take_process(t->options.metrics);
+    if (t->options.look)
+        t->options.look(t->options.ud);
+    else
+        metrics_take_process(t->options.metrics);
     l->batch.records =
         otlp_put_metrics(body, t->options.metrics,
                          (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
@@ -244,7 +247,7 @@ static void report(telemetry *t, lane *l, const char *why)
     else
         snprintf(sentence, sizeof sentence, "The receiver of %s accepts them again.",
                  names[l->signal]);
-    t->options.report(t->options.report_ud, l->signal, !why, sentence);
+    t->options.report(t->options.ud, l->signal, !why, sentence);
 }
 
 static int is_past_end(void *ud)

@@ -27,7 +27,10 @@ typedef struct telemetry_options {
      * it accepts again, once each, with a sentence for the operator. It must not go to
      * telemetry_log(), or each failure would make a record. May be NULL. */
     void (*report)(void *ud, metric_signal signal, int works, const char *sentence);
-    void *report_ud;
+    /* Called by the same thread before metrics are read, for gauges that somebody else
+     * keeps. May be NULL. */
+    void (*look)(void *ud);
+    void *ud; /* of both */
 } telemetry_options;
 
 /* OK, with *out NULL when no signal is on: that is telemetry which is off, and all

@@ -106,6 +106,14 @@ void span_child(span *s, const span *parent, const char *name, span_kind kind)
     record(s, parent->to);
 }
 
+void span_began(span *s, uint64_t start_us)
+{
+    if (!s->to || start_us >= s->start_us)
+        return;
+    s->start_ns -= (s->start_us - start_us) * 1000;
+    s->start_us = start_us;
+}
+
 void span_set(span *s, attribute a)
 {
     if (!s->to)
@@ -118,16 +126,21 @@ void span_set(span *s, attribute a)
     otlp_put_attribute(&s->attributes, &a);
 }
 
-void span_set_session(span *s, sessile_slice id)
+void session_hash(char out[SESSION_HASH_SIZE], sessile_slice id)
 {
     unsigned char hash[32];
-    char hex[17];
+    hash256(hash, id.data, id.size, NULL, 0);
+    hex_encode(out, hash, (SESSION_HASH_SIZE - 1) / 2);
+}
+
+void span_set_session(span *s, sessile_slice id)
+{
+    char hash[SESSION_HASH_SIZE];
     if (!s->to)
         return;
     if (!telemetry_settings_of(s->to)->plain_ids) {
-        hash256(hash, id.data, id.size, NULL, 0);
-        hex_encode(hex, hash, 8);
-        id = (sessile_slice){hex, 16};
+        session_hash(hash, id);
+        id = (sessile_slice){hash, SESSION_HASH_SIZE - 1};
     }
     span_set(s, attribute_slice("session.id", id));
 }

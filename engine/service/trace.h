@@ -45,11 +45,17 @@ typedef struct span {
  * new one where from is NULL or not set. t may be NULL. */
 void span_begin(span *s, telemetry *t, const char *name, span_kind kind,
                 const trace_context *from);
-/* Begins a span within another one of this process. */
+/* Begins a span within another one of this process, of which only context and to are
+ * read. */
 void span_child(span *s, const span *parent, const char *name, span_kind kind);
+/* It began earlier: at start_us of the monotonic clock. */
+void span_began(span *s, uint64_t start_us);
 void span_set(span *s, attribute a);
-/* Sets "session.id": the first 16 hex digits of the BLAKE2b-256 hash of the id
- * (`printf %s ID | b2sum -l 256` begins with them), or the id, as the settings say. */
+/* What a session is called outside of the guard: the first 16 hex digits of the
+ * BLAKE2b-256 hash of its id (`printf %s ID | b2sum -l 256` begins with them). */
+#define SESSION_HASH_SIZE 17
+void session_hash(char out[SESSION_HASH_SIZE], sessile_slice id);
+/* Sets "session.id": that hash, or the id, as the settings say. */
 void span_set_session(span *s, sessile_slice id);
 /* It ended in an error: a word such as the name of a status, not a sentence with a name.
  */

@@ -85,6 +85,8 @@ static sessile_status open_session(watch *w, track *t, sessile_entries **out,
         kept *had = one->kept, *taken = had;
         if (!had)
             status = keep_take(k, &one->names, &taken, &fresh, err);
+        if (!had && !status && fresh)
+            observe_opened(t->by->call->server->observe);
         if (!status)
             status = sessile_session_as(&t->session, kept_session(taken),
                                         t->by->call->view, err);

@@ -33,6 +33,7 @@ typedef struct store_beat {
     size_t count;
     int standbys; /* that stream and are waited for by commits; -1: this role may not see
                      them, or nobody asked */
+    int64_t now_ms; /* since 1970, by the database's clock */
 } store_beat;
 
 /* The connection of one node. One thread at a time. */
@@ -61,6 +62,18 @@ void store_nodes_stop(store_nodes *nodes);
 sessile_status store_nodes_leave(store_nodes *nodes, const store_node *own,
                                  int timeout_ms, sessile_error *err);
 void store_nodes_close(store_nodes *nodes);
+
+/* Standbys that stream and are waited for by commits; -1: this role may not see them.
+ * UNSUPPORTED: the store is in no PostgreSQL database; and the errors of a read. */
+sessile_status store_nodes_standbys(const store *st, int *out, sessile_error *err);
+
+/* What a store knows of its database, without asking it. */
+typedef struct store_database {
+    int busy, idle;    /* connections of the pool */
+    uint32_t timeline; /* the newest that was seen; 0: none */
+} store_database;
+/* All 0 where there is no database. Any thread. */
+store_database store_database_look(const store *st);
 
 /* All rows, by name, also of nodes that are not alive; *out is a block for host_free(),
  * NULL: there are none. UNSUPPORTED, and the errors of a read. */

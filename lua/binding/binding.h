@@ -166,7 +166,8 @@ binding_function binding_migrate;
 
 /* life.c */
 binding_store_method binding_store_delete, binding_store_undelete, binding_store_purge,
-    binding_store_purge_forgotten, binding_store_deletions, binding_store_nodes;
+    binding_store_purge_forgotten, binding_store_deletions, binding_store_nodes,
+    binding_store_standbys;
 binding_session_method binding_session_life, binding_session_set_ttl,
     binding_session_set_archived;
 

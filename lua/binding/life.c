@@ -121,6 +121,20 @@ int binding_store_nodes(lua_State *L, struct binding_store *store)
     return binding_result_rows(L, &got, &node_row, rows);
 }
 
+/* store:standbys() -> how many; false: this role may not see them; nil, message, code */
+int binding_store_standbys(lua_State *L, struct binding_store *store)
+{
+    sessile_error err;
+    int standbys;
+    if (sessile_standbys(store->handle, &standbys, &err))
+        return binding_fail(L, &err);
+    if (standbys < 0)
+        lua_pushboolean(L, 0);
+    else
+        lua_pushinteger(L, standbys);
+    return 1;
+}
+
 static void more_of_life(lua_State *L, const void *row)
 {
     binding_set_text(L, "status",

@@ -448,6 +448,7 @@ static const struct binding_method store_methods[] = {
     {"purge_forgotten", .store = binding_store_purge_forgotten},
     {"deletions", .store = binding_store_deletions},
     {"nodes", .store = binding_store_nodes},
+    {"standbys", .store = binding_store_standbys},
     {"policy", .store = store_policy},
     {"keys", .store = binding_store_keys},
     {"rotate", .store = binding_store_rotate},

@@ -110,6 +110,11 @@ function life.store:nodes()
   return self._core:nodes()
 end
 
+--- How many standbys of a PostgreSQL store's database commits wait for; false: they cannot be seen.
+function life.store:standbys()
+  return self._core:standbys()
+end
+
 --- Restores a session that was deleted softly.
 function life.store:undelete(given, opts)
   local target, copy = which("store:undelete", given, opts, undelete_options)

@@ -1554,6 +1554,13 @@ function Store:deletions() end
 ---@return string? code
 function Store:nodes() end
 
+---How many standbys of the store's database stream and are waited for by commits. Only a PostgreSQL
+---store has them: else EUNSUPPORTED.
+---@return integer|false|nil standbys false: the database role may not see them (pg_read_all_stats)
+---@return string? message
+---@return string? code
+function Store:standbys() end
+
 ---Restores a session that was deleted softly.
 ---@param which string|sessile.Row|sessile.UndeleteOptions
 ---@param opts? sessile.UndeleteOptions

@@ -90,6 +90,7 @@ local store_calls = {
   delete = function() return view:delete "s" end,
   deletions = function() return view:deletions() end,
   nodes = function() return view:nodes() end,
+  standbys = function() return view:standbys() end,
   changed = function() return view:changed { s } end,
   clock = function() return view:clock() end,
   undelete = function() return view:undelete "s" end,

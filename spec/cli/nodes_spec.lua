@@ -92,7 +92,7 @@ describe("servers that share a store", function()
       return not nodes().second.living
     end, "a server that was killed is alive")
     local out = cli.done "nodes"
-    expect.has(out, "first", "second", "alive", "dead")
+    expect.has_all(out, { "first", "second", "alive", "dead" })
 
     first:stop()
     assert.is_nil(nodes().first) -- it left
@@ -102,6 +102,6 @@ describe("servers that share a store", function()
     local place = postgres.place()
     start(place, "first")
     local said = select(2, cli.sessile "serve --listen 127.0.0.1:0")
-    expect.has(said, "another node is called", "first")
+    expect.has_all(said, { "another node is called", "first" })
   end)
 end)

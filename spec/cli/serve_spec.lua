@@ -38,7 +38,7 @@ describe("sessile serve", function()
     local _, piece = one:call("GetContext", { session = { id = "s" } })
     assert.equal(3, #piece.messages)
     expect.has(piece.messages[3].json.text, "typed here")
-    expect.has(one:stop(), "without TLS", "The store has no guard")
+    expect.has_all(one:stop(), { "without TLS", "The store has no guard" })
   end)
 
   it("says in its trailers what the engine says", function()
@@ -168,8 +168,8 @@ describe("sessile serve", function()
     one:call("CreateSession", { session = { id = "secret-name" } })
     one:call("ResumeSession", { session = { id = "none" } })
     local page = shell.output("curl -s " .. one.metrics)
-    expect.has(page, 'sessile_calls_total{method="CreateSession",status="OK"} 1',
-      'sessile_calls_total{method="ResumeSession",status="NOT_FOUND"} 1', "sessile_ready 1")
+    expect.has_all(page, { 'sessile_calls_total{method="CreateSession",status="OK"} 1',
+      'sessile_calls_total{method="ResumeSession",status="NOT_FOUND"} 1', "sessile_ready 1" })
     assert.is_nil(page:find("secret", 1, true))
   end)
 

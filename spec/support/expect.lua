@@ -15,6 +15,19 @@ function expect.has_not(text, part)
   assert.is_nil(text:find(part, 1, true), text)
 end
 
+--- That a text contains each of some parts, or none of them.
+function expect.has_all(text, parts)
+  for _, part in ipairs(parts) do
+    expect.has(text, part)
+  end
+end
+
+function expect.has_none(text, parts)
+  for _, part in ipairs(parts) do
+    expect.has_not(text, part)
+  end
+end
+
 --- That two lists are equal. A failure shows the first items that differ, and not both lists.
 function expect.same_items(expected, found)
   for i = 1, math.max(#expected, #found) do

@@ -23,7 +23,7 @@ end
 --- In a test: it is about stores without a guard.
 function guarded.unguarded_only(why)
   if guarded.profile then
-    require "busted.core"().pending("without a guard: " .. why)
+    require "busted.core"().pending("without a guard: " .. (why or "it sets its own"))
   end
 end
 

@@ -43,7 +43,15 @@ static const char *const made[] = {
     " floor(extract(epoch FROM n.started) * 1000)::bigint,"                 \
     " floor(extract(epoch FROM n.until - c.t) * 1000)::bigint, n.sessions," \
     " n.calls"
-enum { COLUMNS = 8, MINE = COLUMNS, STANDBYS };
+enum { COLUMNS = 8, MINE = COLUMNS, STANDBYS, NOW };
+
+/* The standbys of a primary, by its name r. */
+#define COUNT_STANDBYS                                          \
+    "SELECT CASE"                                               \
+    " WHEN count(*) FILTER (WHERE r.state IS NULL) > 0 THEN -1" \
+    " ELSE count(*) FILTER (WHERE r.state = 'streaming'"        \
+    "  AND r.sync_state IN ('sync', 'quorum')) END"             \
+    " FROM pg_stat_replication r"
 
 /* A row of another incarnation is taken over once its lease ran out. Rows of nodes that
  * are long gone are removed, but for those that somebody else removes or renews. */
@@ -62,16 +70,15 @@ static const char beat_sql[] =
     "  WHERE m.incarnation = excluded.incarnation OR m.until <= clock_timestamp()"
     "  RETURNING 1)"
     " SELECT " ROW ", (SELECT count(*) FROM mine),"
-    "  CASE WHEN $8::bigint = 0 THEN -1 ELSE (SELECT CASE"
-    "   WHEN count(*) FILTER (WHERE r.state IS NULL) > 0 THEN -1"
-    "   ELSE count(*) FILTER (WHERE r.state = 'streaming'"
-    "    AND r.sync_state IN ('sync', 'quorum')) END"
-    "   FROM pg_stat_replication r) END"
+    "  CASE WHEN $8::bigint = 0 THEN -1 ELSE (" COUNT_STANDBYS ") END,"
+    "  floor(extract(epoch FROM c.t) * 1000)::bigint"
     " FROM c LEFT JOIN @nodes n ON n.until > c.t AND n.name <> $1::text"
     " ORDER BY n.name LIMIT $9::bigint";
 
 static const char leave_sql[] =
     "DELETE FROM @nodes WHERE name = $1::text AND incarnation = $2::bigint";
+
+static const char standbys_sql[] = COUNT_STANDBYS;
 
 static const char list_sql[] =
     "SELECT " ROW " FROM @nodes n, (SELECT clock_timestamp() AS t) c"
@@ -256,6 +263,7 @@ static sessile_status read_beat(store_nodes *n, const PGresult *r, const store_n
     out->others = n->others;
     out->count = read_rows(ps, r, n->others, n->room);
     out->standbys = (int)pg_int(ps, r, 0, STANDBYS);
+    out->now_ms = pg_int(ps, r, 0, NOW);
     return SESSILE_OK;
 }
 
@@ -308,6 +316,42 @@ sessile_status store_nodes_leave(store_nodes *n, const store_node *own, int time
     if (!status)
         pg_results_free(n->ps, &r);
     return status && call.absent ? SESSILE_OK : status;
+}
+
+/* ---------------------------------------------------------------------- the database */
+
+sessile_status store_nodes_standbys(const store *st, int *out, sessile_error *err)
+{
+    *out = -1;
+    if (!store_is_postgres(st))
+        return unsupported(err);
+    pg_store *ps = st->self;
+    pg_call call = pg_call_of(ps, ps->timeout_ms);
+    pg_step s = pg_step_once(standbys_sql);
+    pg_results r;
+    call.primary = 1;
+    call.blind = 1; /* it is asked because standbys may be away */
+    sessile_status status = pg_ask(&call, &s, 1, "replication", &r, err);
+    if (status)
+        return status;
+    *out = (int)pg_int(ps, r.of[0], 0, 0);
+    pg_results_free(ps, &r);
+    return SESSILE_OK;
+}
+
+store_database store_database_look(const store *st)
+{
+    store_database out = {0, 0, 0};
+    if (!store_is_postgres(st))
+        return out;
+    pg_store *ps = st->self;
+    pthread_mutex_lock(&ps->mutex);
+    for (const pg_conn *c = ps->idle; c; c = c->next)
+        out.idle++;
+    out.busy = ps->connections - out.idle;
+    out.timeline = ps->server.timeline;
+    pthread_mutex_unlock(&ps->mutex);
+    return out;
 }
 
 /* ---------------------------------------------------------------------- the list */

@@ -6,6 +6,7 @@
 local core = require "sessile.core"
 local disk = require "sessile.disk"
 local doctor_guard = require "sessile.cli.doctor_guard"
+local doctor_servers = require "sessile.cli.doctor_servers"
 local endpoints = require "sessile.cli.endpoints"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -512,6 +513,9 @@ function doctor.findings(app, offline)
   local newest, store
   if cfg then
     newest, store = store_of(list, app, cfg)
+  end
+  if store then
+    doctor_servers.check(under(list, "Servers"), cfg, store)
   end
   machine(list, app, newest, store)
   return list

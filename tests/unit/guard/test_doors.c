@@ -120,6 +120,7 @@ DOOR(delete, sessile_session_options o = named("none");
 DOOR(undelete, sessile_session_options o = named("none");
      return sessile_undelete(w->view, &o, sessile_text(NULL), ERR);)
 GIVES_BLOCK(deletions, sessile_deletion, sessile_deletions(w->view, &out, &w->count, ERR))
+DOOR(standbys, int n; return sessile_standbys(w->view, &n, ERR);)
 GIVES_BLOCK(nodes, sessile_store_node, sessile_nodes(w->view, &out, &w->count, ERR))
 GIVES_BLOCK(purge, sessile_listed, sessile_purge(w->view, NULL, &out, &w->count, ERR))
 DOOR(purge_forgotten, uint64_t bytes;

@@ -245,6 +245,75 @@ static void somebody_else_is_given_what_is_written(void **state)
     assert_true(seen.time_ms > 0);
 }
 
+/* ---------------------------------------------------------------------- for people */
+
+static const char *next_text(void)
+{
+    ssize_t size = recv(ends[1], packet, sizeof packet - 1, MSG_DONTWAIT);
+    assert_in_range(size, 2, LOGLINE_SIZE);
+    packet[size] = 0;
+    assert_ptr_equal(strchr(packet, '\n'), packet + size - 1);
+    assert_true(utf8_valid(packet, (size_t)size));
+    return packet;
+}
+
+static void at_a_terminal_a_line_is_text(void **state)
+{
+    (void)state;
+    l.is_text = 1;
+    logline_write(&l, LEVEL_WARN, NULL, "The database is away.",
+                  (attribute[]){attribute_number("seconds", 5),
+                                attribute_text("why", "postgres://a:secret@db")},
+                  2);
+    const char *text = next_text();
+    assert_int_equal(strspn(text, "0123456789:"), 8);
+    assert_string_equal(
+        text + 8,
+        " warn  The database is away. (seconds=5, why=\"postgres://a:***@db\")\n");
+    logline_write(&l, LEVEL_ERROR, NULL, "Alone.", NULL, 0);
+    assert_string_equal(next_text() + 8, " error Alone.\n");
+}
+
+/* What others say reaches a terminal: an escape would be obeyed. */
+static void text_is_inert(void **state)
+{
+    static const char *const bad[] = {"a\x1b[2Jb",
+                                      "a\nb",
+                                      "a\x7f"
+                                      "b",
+                                      "a\xc2\x9b"
+                                      "2Jb",
+                                      "a\xe2\x80\xae"
+                                      "b",
+                                      "a\xff"
+                                      "b",
+                                      "a\xe2\x81\xa6"
+                                      "b"};
+    (void)state;
+    l.is_text = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        logline_write(&l, LEVEL_INFO, NULL, bad[i],
+                      (attribute[]){attribute_text("f", bad[i])}, 1);
+        for (const char *at = next_text(); at[1]; at++)
+            assert_true((unsigned char)*at >= ' ' && (unsigned char)*at < 0x7f);
+    }
+    logline_write(&l, LEVEL_INFO, NULL, "Größe … 大", NULL, 0);
+    assert_string_equal(next_text() + 8, " info  Größe … 大\n");
+}
+
+static void long_text_is_cut(void **state)
+{
+    char long_text[3 * LOGLINE_SIZE];
+    (void)state;
+    l.is_text = 1;
+    for (size_t i = 0; i + 2 < sizeof long_text; i += 2)
+        memcpy(long_text + i, "ö", 2);
+    long_text[sizeof long_text - 2] = 0;
+    logline_write(&l, LEVEL_INFO, NULL, long_text, NULL, 0);
+    const char *text = next_text();
+    assert_string_equal(text + strlen(text) - 4, "…\n");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -257,6 +326,9 @@ int main(void)
         TEST(secrets_are_hidden),
         TEST(a_line_that_cannot_be_written_is_counted),
         TEST(somebody_else_is_given_what_is_written),
+        TEST(at_a_terminal_a_line_is_text),
+        TEST(text_is_inert),
+        TEST(long_text_is_cut),
     };
     return cmocka_run_group_tests_name("log lines", tests, NULL, NULL);
 }

@@ -285,6 +285,46 @@ static void a_node_with_a_wrong_certificate_is_given_nothing(void **state)
     certificates_remove(&c);
 }
 
+static atomic_int renewed;
+
+static int is_renewed(void *arg)
+{
+    (void)arg;
+    return atomic_load(&renewed);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char command[300];
+    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void certificates_that_are_read_again_are_those_of_nodes_too(void **state)
+{
+    certificates c;
+    service_settings settings = {.reload = is_renewed};
+    char trusted[100];
+    trio t;
+    (void)state;
+    certificates_make(&c);
+    snprintf(trusted, sizeof trusted, "%s/trusted.pem", c.folder);
+    copy_file(c.other_ca, trusted);
+    settings.listen.cert = c.server;
+    settings.listen.key = c.server_key;
+    settings.nodes.ca = trusted;
+    trio_open_trusting(&t, c.ca, &settings);
+    trio_turn(&t, 1000);
+    trio_make(&t, 0, "x");
+    for (int k = 0; k < TRIO; k++)
+        assert_int_equal(trio_owner(&t, k, "x"), k);
+    copy_file(c.ca, trusted);
+    atomic_store(&renewed, 1);
+    trio_settled(&t, "x", -1); /* they hear each other */
+    trio_close(&t);
+    certificates_remove(&c);
+}
+
 /* ---------------------------------------------------------------------- owners lost */
 
 static void an_owner_that_is_not_heard_is_done_without(void **state)
@@ -395,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_client_that_gives_up_ends_what_was_passed_on),
         cmocka_unit_test(nodes_reach_each_other_with_tls),
         cmocka_unit_test(a_node_with_a_wrong_certificate_is_given_nothing),
+        cmocka_unit_test(certificates_that_are_read_again_are_those_of_nodes_too),
         cmocka_unit_test(an_owner_that_is_not_heard_is_done_without),
         cmocka_unit_test(a_call_whose_owner_is_lost_is_run_here_if_nothing_is_done_twice),
         cmocka_unit_test(a_node_that_ends_is_left_alone_at_once),

@@ -73,7 +73,7 @@ static void make(scene *s, const char *url)
     s->settings.retry_ms = 1;
     s->metrics = metrics_new(&allocator_default, &names);
     assert_non_null(s->metrics);
-    telemetry_options options = {&s->settings, s->metrics, hear, s};
+    telemetry_options options = {&s->settings, s->metrics, hear, NULL, s};
     must(telemetry_new(&s->telemetry, &allocator_default, &options, &err), &err);
 }
 
@@ -680,7 +680,7 @@ static void *short_of_memory(void *ud, void *ptr, size_t osize, size_t nsize)
 static int live_once(scene *s, const allocator *a)
 {
     sessile_error err;
-    telemetry_options options = {&s->settings, NULL, NULL, NULL};
+    telemetry_options options = {.settings = &s->settings};
     trace_context c = {{1}, {1}, 1};
     span one;
     sessile_status status =

@@ -90,7 +90,7 @@ static void each_record_is_sent_or_counted(void **state)
                                  &err),
          &err);
     metrics *m = metrics_new(&allocator_default, &names);
-    telemetry_options options = {&settings, m, NULL, NULL};
+    telemetry_options options = {.settings = &settings, .metrics = m};
     must(telemetry_new(&exporter, &allocator_default, &options, &err), &err);
     assert_int_equal(pthread_create(&sending, NULL, run, exporter), 0);
     for (int i = 0; i < THREADS; i++)

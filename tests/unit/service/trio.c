@@ -226,7 +226,8 @@ static rpc_request *begin(trio *t, int node, const char *method,
 {
     static const rpc_replies replies = {message, ended, NULL};
     char path[128], bearer[300];
-    rpc_header header = {"authorization", bearer};
+    rpc_header headers[2];
+    size_t count = 0;
     unsigned char *bytes = malloc(protobuf_c_message_get_packed_size(request) + 1);
     size_t size = protobuf_c_message_pack(request, bytes);
     rpc_request *made;
@@ -235,8 +236,12 @@ static rpc_request *begin(trio *t, int node, const char *method,
     snprintf(bearer, sizeof bearer, "Bearer %s", key ? key : "");
     snprintf(path, sizeof path, *method == '/' ? "%s" : "/sessile.v1.SessionService/%s",
              method);
-    must(rpc_request_open(&made, t->nodes[node].channel, path, &header, key && *key,
-                          until, &replies, out, &err),
+    if (key && *key)
+        headers[count++] = (rpc_header){"authorization", bearer};
+    if (t->traceparent)
+        headers[count++] = (rpc_header){"traceparent", t->traceparent};
+    must(rpc_request_open(&made, t->nodes[node].channel, path, headers, count, until,
+                          &replies, out, &err),
          &err);
     (void)rpc_request_send(made, bytes, size);
     rpc_request_end(made);

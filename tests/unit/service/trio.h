@@ -20,9 +20,10 @@ typedef struct trio_node {
 typedef struct trio {
     char *place; /* the schema's URL */
     trio_node nodes[TRIO];
-    rpc_loop *loop; /* of the client; the test turns it */
-    char *key;      /* an access key of "ann"; NULL: the stores have no guard */
-    rpc_tls *tls;   /* of the client; NULL: plain text */
+    rpc_loop *loop;          /* of the client; the test turns it */
+    char *key;               /* an access key of "ann"; NULL: the stores have no guard */
+    rpc_tls *tls;            /* of the client; NULL: plain text */
+    const char *traceparent; /* of its calls; NULL: they are of no trace */
 } trio;
 
 /* Skips the test without PostgreSQL. url: NULL: the shared server. more: settings of each

@@ -38,6 +38,7 @@ local function settings(app, args)
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
     no_reflection = configured.reflection == false,
     model = configured.model, config = app.globals.config,
+    log = configured.log, show_ids = configured.show_ids,
     sessions_served = not configured.services or configured.services.sessions or false,
     records_served = configured.services and configured.services.records or false,
   }
@@ -55,7 +56,7 @@ local function tell(app, args, given, found)
     found.tls and "with TLS" or "without TLS",
     found.metrics and (" Metrics are at http://%s/metrics."):format(found.metrics) or ""))
   io.stdout:flush()
-  if not given.guarded then
+  if args.check and not given.guarded then -- a server that begins says it in its log
     app:note "The store has no guard: whoever can connect may do everything."
   end
 end
@@ -87,7 +88,8 @@ return {
     asks of a model is left to clients, unless `serve = { model = true }`. With a guard,
     each call needs an access key or a token, or the client's certificate. Without TLS it listens
     only where nobody else can connect. SIGTERM ends it: calls that are under way finish first.
-    SIGHUP reads the certificates again.
+    SIGHUP reads the certificates again. What an operator needs to know is written to standard
+    error, a line of JSON each, or text at a terminal (`serve = { log = "warn" }`).
 
     With `serve = { services = { "records" } }` the clients have the key, and the server keeps what
     it cannot read: `sessile --store grpcs://HOST:PORT/` works as with a store of one's own.]],
