@@ -50,14 +50,15 @@ end
 
 -- Each form of a text, under its name. ASCII stays as it is in JSON and in URLs.
 local function forms_of(text)
-  local forms = { plain = text, reversed = text:reverse(), hex = hex(text, "%02x"),
-    ["upper hex"] = hex(text, "%02X"),
+  local forms = { plain = text, hex = hex(text, "%02x"), ["upper hex"] = hex(text, "%02X"),
     ["UTF-16"] = (each_code(text, "%04x"):gsub("(..)(..)", function(a, b)
       return string.char(tonumber(b, 16), tonumber(a, 16))
     end)) }
   for shift = 0, 2 do
     forms["base64 " .. shift] = base64(text, shift)
-    forms["base64url " .. shift] = base64(text, shift):gsub("+", "-"):gsub("/", "_")
+    local letters = base64(text, shift)
+    local for_urls = letters:gsub("+", "-"):gsub("/", "_")
+    forms["base64url " .. shift] = for_urls ~= letters and for_urls or nil
   end
   if text:find "[\x80-\xff]" then
     forms["JSON escapes"] = each_code(text, "\\u%04x")
