@@ -9,7 +9,8 @@ local shell = require "spec.support.shell"
 local canary = {}
 canary.__index = canary
 
-local PIECE = 1 << 20
+local PIECE = 1 << 16
+local NOTHING = ("\0"):rep(PIECE) -- most of a stack is that
 
 -- Characters from one to another.
 local function drawn(count, first, last)
@@ -104,7 +105,9 @@ local function look_through(self, seen, file, left)
     if not piece then
       break
     end
-    note(self, seen, before .. piece)
+    if piece ~= NOTHING then
+      note(self, seen, before .. piece)
+    end
     before, left, read = piece:sub(-400), left - #piece, read + #piece
   end
   return read
@@ -126,7 +129,7 @@ function canary:on_disk(folder)
   return seen
 end
 
---- The same of the memory of a process. nil: this system does not let us look.
+--- The same of what a process has written into its memory. nil: this system does not let us look.
 function canary:in_memory(pid)
   local seen = nothing_seen()
   local memory <close> = io.open(("/proc/%s/mem"):format(pid), "rb")
@@ -138,7 +141,7 @@ function canary:in_memory(pid)
   for line in maps:lines() do
     local from, to, rights = line:match "^(%x+)-(%x+) (%S+)"
     from, to = tonumber(from, 16), tonumber(to, 16)
-    if rights:find "^r" and from >= 0 and to > from and memory:seek("set", from) then
+    if rights:find "^rw" and from >= 0 and to > from and memory:seek("set", from) then
       seen.bytes = seen.bytes + look_through(self, seen, memory, to - from)
     end
   end
