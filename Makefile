@@ -446,10 +446,13 @@ OVER_POSTGRES := unit/memory/test_memory$$ unit/operations/test_quota unit/opera
 OVER_SQLITE := $(OVER_POSTGRES) unit/memory/test_erase model/ unit/admin/test_search unit/operations/test_writers unit/operations/test_fork \
     unit/history/test_uncompact unit/session/test_meter spec/agent/killed spec/cli/keys \
     $(addprefix spec/api/,json keys label refusals)
+# Behind a server of records each test starts one. `make soak` runs every spec so.
+OVER_GRPC := $(addprefix spec/api/,changed checkpoint fork keys lifecycle pause turn)
 stores: deps-test
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
 	@BUILD=$(BUILD) tests/run --store postgres $(OVER_POSTGRES:%='%')
+	@BUILD=$(BUILD) tests/run --store grpc $(OVER_GRPC:%='%$$')
 
 # Tests with a guard on each store, which have to hold as without one: those that do most with
 # stores. `make soak` runs them all.
@@ -623,7 +626,7 @@ help:
 	@echo 'make format    every C source as .clang-format wants it'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
-	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL'
+	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL, and behind a server'
 	@echo 'make guarded   specs with a guard on each store'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'

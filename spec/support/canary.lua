@@ -9,7 +9,8 @@ local shell = require "spec.support.shell"
 local canary = {}
 canary.__index = canary
 
-local PIECE = 1 << 20
+local PIECE = 1 << 16
+local NOTHING = ("\0"):rep(PIECE) -- most of a stack is that
 
 -- Characters from one to another.
 local function drawn(count, first, last)
@@ -50,14 +51,15 @@ end
 
 -- Each form of a text, under its name. ASCII stays as it is in JSON and in URLs.
 local function forms_of(text)
-  local forms = { plain = text, reversed = text:reverse(), hex = hex(text, "%02x"),
-    ["upper hex"] = hex(text, "%02X"),
+  local forms = { plain = text, hex = hex(text, "%02x"), ["upper hex"] = hex(text, "%02X"),
     ["UTF-16"] = (each_code(text, "%04x"):gsub("(..)(..)", function(a, b)
       return string.char(tonumber(b, 16), tonumber(a, 16))
     end)) }
   for shift = 0, 2 do
     forms["base64 " .. shift] = base64(text, shift)
-    forms["base64url " .. shift] = base64(text, shift):gsub("+", "-"):gsub("/", "_")
+    local letters = base64(text, shift)
+    local for_urls = letters:gsub("+", "-"):gsub("/", "_")
+    forms["base64url " .. shift] = for_urls ~= letters and for_urls or nil
   end
   if text:find "[\x80-\xff]" then
     forms["JSON escapes"] = each_code(text, "\\u%04x")
@@ -103,7 +105,9 @@ local function look_through(self, seen, file, left)
     if not piece then
       break
     end
-    note(self, seen, before .. piece)
+    if piece ~= NOTHING then
+      note(self, seen, before .. piece)
+    end
     before, left, read = piece:sub(-400), left - #piece, read + #piece
   end
   return read
@@ -125,7 +129,7 @@ function canary:on_disk(folder)
   return seen
 end
 
---- The same of the memory of a process. nil: this system does not let us look.
+--- The same of what a process has written into its memory. nil: this system does not let us look.
 function canary:in_memory(pid)
   local seen = nothing_seen()
   local memory <close> = io.open(("/proc/%s/mem"):format(pid), "rb")
@@ -137,7 +141,7 @@ function canary:in_memory(pid)
   for line in maps:lines() do
     local from, to, rights = line:match "^(%x+)-(%x+) (%S+)"
     from, to = tonumber(from, 16), tonumber(to, 16)
-    if rights:find "^r" and from >= 0 and to > from and memory:seek("set", from) then
+    if rights:find "^rw" and from >= 0 and to > from and memory:seek("set", from) then
       seen.bytes = seen.bytes + look_through(self, seen, memory, to - from)
     end
   end

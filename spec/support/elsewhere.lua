@@ -20,8 +20,8 @@ local function hash(path)
   return ("%08x"):format(sum)
 end
 
--- A server of the records of a database below path, which ends soon after this process. It has no
--- key, and no home where it could find one.
+-- A server of the records of a database below path, which ends soon after that folder, or this
+-- process. It has no key, and no home where it could find one.
 local function serve(path, socket)
   local config = socket .. ".lua"
   local file <close> = assert(io.open(config, "w"))
@@ -30,11 +30,12 @@ local function serve(path, socket)
   assert(os.execute(([[
     mkdir -p %s
     (HOME=/nonexistent SESSILE_CONFIG=%s %s --store sqlite:%s/sessions.db serve --listen unix:%s \
-      >%s.log 2>&1 & server=$!; while kill -0 $PPID 2>/dev/null; do sleep 1; done
+      >%s.log 2>&1 & server=$!
+      while kill -0 $PPID 2>/dev/null && test -d %s; do sleep 1; done
       kill $server) </dev/null >/dev/null 2>&1 &
     for i in $(seq 200); do grep -q Serving %s.log && exit 0; sleep 0.05; done
     cat %s.log >&2; exit 1]])
-    :format(path, config, os.getenv "SESSILE_BIN" or "sessile", path, socket, socket, socket,
+    :format(path, config, os.getenv "SESSILE_BIN" or "sessile", path, socket, socket, path, socket,
       socket)))
 end
 
