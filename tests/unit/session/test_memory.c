@@ -138,6 +138,8 @@ static void session_of_entries(int count, int compacts)
     holds_what_it_says(s, before);
     read_all(s);
     holds_what_it_says(s, before);
+    /* a server keeps ten thousand */
+    assert_in_range(sessile_session_memory(s), 0, 20000 + 100 * (size_t)count);
     session_closed(s);
     sessile_store_close(st);
     assert_int_equal(atomic_load(&given), 0);
