@@ -27,7 +27,7 @@ SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
 # Foreign ends of gRPC and HTTP, and Google's own JSON of messages, which judge ours; a test says so when
 # its own is absent.
-TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler nghttp2-client curl openssl
+TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler grpc-proto nghttp2-client curl openssl
 # For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
@@ -263,6 +263,18 @@ $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
 
+# What reflection tells of them: the bytes of a FileDescriptorSet, as the elements of an array. The
+# older name of reflection has the same messages.
+REFLECTED := $(BUILD)/proto/service/reflection_v1alpha.proto
+$(REFLECTED): engine/service/reflection.proto
+	@mkdir -p $(@D)
+	sed 's/^package grpc.reflection.v1;/package grpc.reflection.v1alpha;/' $< > $@
+$(BUILD)/proto/service/descriptors.h: $(PROTOS:%=engine/service/%.proto) $(REFLECTED)
+	@mkdir -p $(@D)
+	protoc-c --include_imports --descriptor_set_out=$(@:.h=.bin) -Iengine/service -I$(@D) $^
+	od -An -v -tu1 $(@:.h=.bin) | sed 's/ *\([0-9][0-9]*\)/\1,/g' > $@
+$(OBJ)/engine/service/reflection.o: $(BUILD)/proto/service/descriptors.h
+
 # The same for clients in Python, which tests are.
 $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 	@mkdir -p $(@D)
@@ -342,15 +354,16 @@ OF_SERVICE := $(BUILD)/tests/service/% $(BUILD)/tests/unit/rpc/% $(BUILD)/tests/
 SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call sources,tests/service/*.c)))
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
-$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
 DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
+$(BUILD)/tests/unit/service/test_pieces: $(OBJ)/tests/unit/rpc/wire.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o

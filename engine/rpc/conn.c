@@ -271,6 +271,18 @@ static long push(conn *c, const void *data, size_t size)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
 }
 
+/* As tls_read(). */
+static long pull(conn *c, void *out, size_t size)
+{
+    ssize_t n;
+    if (c->tls && c->phase != CONN_LINGER)
+        return tls_read(c->tls, out, size);
+    n = recv(c->io.fd, out, size, 0);
+    if (n > 0)
+        return (long)n;
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
 /* All is sent that ever will be. */
 static void linger(conn *c)
 {
@@ -305,6 +317,8 @@ static void flush(conn *c)
         }
         n = push(c, c->out.data.data + c->out.sent, c->out.data.size - c->out.sent);
         if (n < 0) {
+            if (c->tls) /* what the peer said last is why */
+                (void)pull(c, c->loop->run.input, INPUT_SIZE);
             conn_end(c);
             return;
         }
@@ -403,6 +417,9 @@ static void sniff(conn *c, const unsigned char *data, size_t size)
 static void take(conn *c, const unsigned char *data, size_t size)
 {
     c->at.heard = c->loop->now_us;
+    /* A server begins with a SETTINGS frame, whose length has a zero in front. What else
+     * comes is an alert of TLS, or a page of HTTP/1.1. */
+    c->heard |= !c->owner.channel || data[0] == 0;
     if (c->out.blocked)
         c->out.withheld += size;
     if (c->phase == CONN_SNIFFING)
@@ -410,18 +427,6 @@ static void take(conn *c, const unsigned char *data, size_t size)
     else if (c->phase == CONN_OPEN)
         give(c, data, size);
     /* else it has been said that no more is read */
-}
-
-/* As tls_read(). */
-static long pull(conn *c, void *out, size_t size)
-{
-    ssize_t n;
-    if (c->tls && c->phase != CONN_LINGER)
-        return tls_read(c->tls, out, size);
-    n = recv(c->io.fd, out, size, 0);
-    if (n > 0)
-        return (long)n;
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
 }
 
 static void read_some(conn *c)

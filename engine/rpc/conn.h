@@ -71,6 +71,7 @@ struct conn {
     int error; /* errno of connecting */
     unsigned draining : 1, hostile : 1;
     unsigned again : 1; /* there may be bytes of which epoll knows nothing */
+    unsigned heard : 1; /* the peer has begun to speak */
 };
 
 /* A connection of a socket, which it owns from now on, also when it fails. NULL: no

@@ -45,6 +45,7 @@ struct tls_link {
     int wants_write;
     char name[256];
     const char *failure;
+    rpc_fault fault;
 };
 
 /* ---------------------------------------------------------------------- files */
@@ -423,6 +424,45 @@ static void find_name(tls_link *link)
     GENERAL_NAMES_free(names);
 }
 
+/* What OpenSSL has found wrong with the peer, or the peer with us. */
+static rpc_fault find_fault(const tls_link *link)
+{
+    switch (SSL_get_verify_result(link->ssl)) {
+    case X509_V_OK:
+        break;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return RPC_FAULT_NAME;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return RPC_FAULT_TIME;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+        return RPC_FAULT_AUTHORITY;
+    default:
+        return RPC_FAULT_NONE;
+    }
+    switch (ERR_GET_REASON(ERR_peek_last_error())) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        return RPC_FAULT_CLIENT;
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+        return RPC_FAULT_NO_TLS;
+    default:
+        return RPC_FAULT_NONE;
+    }
+}
+
 /* As tls_read() of what OpenSSL answered. */
 static long result(tls_link *link, int n)
 {
@@ -432,6 +472,8 @@ static long result(tls_link *link, int n)
         return n;
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
         return 0;
+    if (error == SSL_ERROR_SSL && !link->fault)
+        link->fault = find_fault(link);
     return -1;
 }
 
@@ -503,4 +545,9 @@ const char *tls_peer_name(const tls_link *link)
 const char *tls_failure(const tls_link *link)
 {
     return link->failure;
+}
+
+rpc_fault tls_fault(const tls_link *link)
+{
+    return link->fault;
 }

@@ -28,7 +28,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
-enum { REQUEST_ON_LOOP = 4096 };
+enum { REQUEST_ON_LOOP = 4096, EARLY_MOST = 64 * 1024 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -40,6 +40,7 @@ static void call_free(call *c)
         stream->free(c);
     buf_deinit(&c->speech.joined.bytes);
     buf_deinit(&c->request);
+    buf_deinit(&c->early);
     pthread_mutex_destroy(&c->mutex);
     rpc_call_drop(c->rpc);
     mem_free(&a, c, sizeof *c);
@@ -68,6 +69,7 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     if (rpc_call_kind(rpc) != RPC_GRPC)
         c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
+    buf_init(&c->early, &s->alloc);
     buf_init(&c->speech.joined.bytes, &s->alloc);
     atomic_init(&c->speech.headed, 0);
     rpc_call_keep(rpc);
@@ -93,19 +95,11 @@ static void refuse(call *c, sessile_status status, const char *why)
     call_fail(c, &err);
 }
 
-/* The method of a path, if this server has its service. */
-static const method *served(const service *s, const char *path)
-{
-    const method *m = method_find(path);
-    unsigned of = m && m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS;
-    return m && (m->flags & METHOD_LOOP || s->settings.services & of) ? m : NULL;
-}
-
 static void begun(void *ud, rpc_call *rpc)
 {
     service *s = ud;
     const int http = rpc_call_kind(rpc) != RPC_GRPC;
-    const method *m = http ? http_begun(s, rpc) : served(s, rpc_call_path(rpc));
+    const method *m = http ? http_begun(s, rpc) : method_served(s, rpc_call_path(rpc));
     if (m && !call_open(s, rpc, m))
         rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
     else if (!m && !http)
@@ -233,6 +227,19 @@ static void start(call *c)
         call_submit(c);
 }
 
+/* A request that came before the call stayed waits for that. */
+static void keep_early(call *c, const void *data, size_t size)
+{
+    if (size > EARLY_MOST - c->early.size) {
+        refuse(c, SESSILE_LIMIT, "read the answers before you ask on");
+        return;
+    }
+    buf_put(&c->early, &size, sizeof size);
+    buf_put(&c->early, data, size);
+    if (c->early.failed)
+        refuse(c, SESSILE_NOMEM, "the server is out of memory");
+}
+
 static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
 {
     call *c = rpc_call_own(rpc);
@@ -246,6 +253,8 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
             relay_message(c->relay, data, size);
         else if (stream && stream->message)
             stream->message(c, data, size);
+        else if (c->method->flags & METHOD_REFLECTS)
+            keep_early(c, data, size);
         else
             refuse(c, SESSILE_INVALID,
                    duplex ? "an answer came before it was asked for"
@@ -269,12 +278,13 @@ static void ended(void *ud, rpc_call *rpc)
         refuse(c, SESSILE_INVALID, "the call has no request");
         return;
     }
-    const call_stream *stream = atomic_load(&c->stream);
     if (!(c->method->flags & METHOD_DUPLEX)) {
         start(c);
         return;
     }
+    /* A worker stays first and looks at `half` then: one of the two sees the other. */
     atomic_store(&c->half, 1);
+    const call_stream *stream = atomic_load(&c->stream);
     if (c->relay)
         relay_half(c->relay);
     else if (stream && stream->ended)
@@ -546,6 +556,13 @@ sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error
     buf_deinit(&bytes);
     return sent == 0 ? SESSILE_OK
                      : fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
+}
+
+int call_is_full(const call *c)
+{
+    rpc_limits limits;
+    rpc_limits_init(&limits);
+    return rpc_unsent(c->rpc) > limits.bytes.unsent;
 }
 
 /* ---------------------------------------------------------------------- replies */

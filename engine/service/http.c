@@ -49,6 +49,8 @@ static void refuse_verb(rpc_call *rpc, const char *allowed)
     http_refuse(rpc, 405, "unimplemented", text, &allow);
 }
 
+/* Methods of sessile.proto and memory.proto alone: health is asked at /healthz, and
+ * records are bytes. */
 const method *http_begun(service *s, rpc_call *rpc)
 {
     const char *path = rpc_call_path(rpc), *verb = rpc_call_method(rpc);
@@ -64,8 +66,8 @@ const method *http_begun(service *s, rpc_call *rpc)
         return NULL;
     }
     if (s->settings.json)
-        m = method_find(events ? EVENTS : path);
-    if (!m)
+        m = method_served(s, events ? EVENTS : path);
+    if (!m || m->flags & (METHOD_LOOP | METHOD_RECORDS | METHOD_REFLECTS))
         http_refuse(rpc, 404, "unimplemented", "there is nothing at this path", NULL);
     else if (!posts && !(gets && events))
         refuse_verb(rpc, events ? "GET, POST" : "POST");

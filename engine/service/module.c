@@ -114,6 +114,7 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.ms.age = number_field(L, "connection_age_ms");
     s.guarded = flag_field(L, "guarded");
     s.no_json = flag_field(L, "no_json");
+    s.no_reflection = flag_field(L, "no_reflection");
     read_services(L, &s, records);
     s.reload = asked_to_reload;
     return s;

@@ -139,7 +139,7 @@ struct peers {
     uint64_t version;
     peer **list;
     size_t count, capacity;
-    watcher *watchers; /* of health */
+    watcher *watchers; /* calls that health.c looks after */
     poke *pokes;       /* on their way */
     size_t poke_count;
     int last_serving, last_replicated;
@@ -179,6 +179,9 @@ void poke_lose(peer *one);
 
 /* ---------------------------------------------------------------------- health */
 
+/* A call is ended as UNAVAILABLE once the service ends. On the call's loop. 0; -1: no
+ * memory. */
+int health_end_with(call *c);
 /* A call that watches is gone. */
 void health_gone(watcher *w);
 /* Tells those who watch what changed. */

@@ -35,13 +35,14 @@ typedef struct records records;
 typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
+typedef struct pieces pieces;
 
 struct service {
     allocator alloc;
     sessile_store *store; /* the host's handle */
     struct {
         int workers, loops, drain_ms, look_ms;
-        int guarded, json;
+        int guarded, json, reflection;
         unsigned services; /* SERVICE_… */
         char *certificate_role;
         int (*reload)(void *arg);
@@ -59,6 +60,7 @@ struct service {
     observe *observe;
     watch *watch;
     runs *runs;
+    pieces *pieces;
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -67,15 +69,17 @@ struct service {
 typedef sessile_status method_function(call *c, const void *request, sessile_error *err);
 
 enum {
-    METHOD_READS = 1,   /* it changes nothing: it may be called again */
-    METHOD_STREAMS = 2, /* its reply is a stream */
-    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session; or calls of one
-                           session need not wait for each other */
-    METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
-    METHOD_LOOP = 16,   /* it blocks nowhere, and needs no credential: it is run on the
-                           loop */
-    METHOD_APART = 32,  /* it does not wait for the session's other calls */
-    METHOD_RECORDS = 64 /* it is of RecordService */
+    METHOD_READS = 1,    /* it changes nothing: it may be called again */
+    METHOD_STREAMS = 2,  /* its reply is a stream */
+    METHOD_ALL = 4,      /* its field 1 narrows it, and names no session; or calls of one
+                            session need not wait for each other */
+    METHOD_DUPLEX = 8,   /* its requests are a stream: the first one begins it */
+    METHOD_LOOP = 16,    /* it blocks nowhere, and needs no credential: it is run on the
+                            loop */
+    METHOD_APART = 32,   /* it does not wait for the session's other calls */
+    METHOD_RECORDS = 64, /* it is of RecordService */
+    METHOD_REFLECTS =
+        128 /* it is of reflection: its requests need not wait for replies */
 };
 
 /* A method of sessile.proto. */
@@ -88,13 +92,18 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
+/* The same, if this server serves it. */
+const method *method_served(const service *s, const char *path);
 /* 1: there are methods of a service of that name. */
 int method_has_service(const char *name);
+/* The names of the services that this server serves, from 0; NULL behind the last. */
+const char *method_service(const service *s, size_t i);
 /* Those of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 /* Those of all services. */
 const method *method_any(size_t i);
-/* Its number among them. */
+/* Its number among them; for methods of one name the same, since they are counted by
+ * their names. */
 size_t method_number(const method *m);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
@@ -103,8 +112,8 @@ extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
     methods_watch[], methods_run_stream[], methods_memory[], methods_memory_read[],
     methods_memory_runs[];
-extern const method methods_nodes[], methods_health[], methods_records_logs[],
-    methods_records_held[], methods_records_lists[];
+extern const method methods_nodes[], methods_health[], methods_reflection[],
+    methods_records_logs[], methods_records_held[], methods_records_lists[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -174,6 +183,8 @@ struct call {
         http_joined joined;
     } speech;
     buf request;                       /* its bytes */
+    buf early;                         /* requests of METHOD_REFLECTS that came before it
+                                          stayed, each behind its size (a size_t) */
     size_t messages;                   /* that came */
     atomic_int half;                   /* of a stream: the client sends no more */
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
@@ -181,7 +192,7 @@ struct call {
     /* of the loop */
     int astray;       /* another node may own its session, and it is run here */
     relay *relay;     /* it was passed on; NULL: it is run here */
-    watcher *watcher; /* of health */
+    watcher *watcher; /* health.c */
     struct {
         uint64_t begun_us;
         atomic_int counted;
@@ -225,6 +236,9 @@ void call_leave(call *c, sessile_status status, const sessile_error *err);
 /* Sends a message, from any thread; it touches nothing of the call. CANCELLED: nobody
  * waits for it. NOMEM. */
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err);
+/* Too much is on its way to the client: more than 1 MiB. Who waits until that was taken
+ * is told by `drained`. */
+int call_is_full(const call *c);
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
                             sessile_error *err);

@@ -7,6 +7,7 @@
  */
 #include "service/nodes.h"
 #include "service/observe.h"
+#include "service/pieces.h"
 #include "service/runs.h"
 #include "service/watch.h"
 
@@ -28,6 +29,7 @@ enum {
     LOOK_MS = 20,
     RELOAD_MS = 3600000
 };
+#define KEPT_MOST ((size_t)64 << 20)
 
 static int or_default(int given, int standard)
 {
@@ -72,6 +74,7 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.guarded = in->guarded;
     s->settings.services = in->services ? in->services : SERVICE_SESSIONS;
     s->settings.json = !in->no_json;
+    s->settings.reflection = !in->no_reflection;
     s->settings.reload = in->reload;
     s->settings.reload_arg = in->reload_arg;
     s->settings.ask = in->model.ask;
@@ -166,6 +169,8 @@ sessile_status service_open(service **out, sessile_store *store,
         status = watch_open(&s->watch, s, err);
     if (!status)
         status = runs_open(&s->runs, s, err);
+    if (!status)
+        status = pieces_open(&s->pieces, s, KEPT_MOST, err);
     if (!status)
         status = open_loops(s, settings, err);
     if (!status)
@@ -283,6 +288,7 @@ void service_close(service *s)
     watch_stop(s->watch);
     nodes_close(s->nodes);
     s->nodes = NULL;
+    pieces_end(s->pieces);
     pool_close(s->pool);
     records_close(s->records);
     observe_stop(s->observe);
@@ -295,6 +301,7 @@ void service_close(service *s)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
     watch_close(s->watch);
     runs_close(s->runs);
+    pieces_close(s->pieces);
     observe_close(s->observe);
     keep_close(s->keep);
     keep_close(s->memories);

@@ -118,7 +118,5 @@ extern const call_stream watch_stream;
 track_result track_serve(watch *w, track *t, sessile_id *end, sessile_error *err);
 /* Says once that a track's session is open, and stays so (watch.c). */
 void watch_opened(watch *w, watched *one, kept *k);
-/* Too much is on its way to a client. */
-int call_is_full(const call *c);
 
 #endif

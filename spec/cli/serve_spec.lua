@@ -1,5 +1,6 @@
 -- sessile serve: a store for clients of other languages, with and without a guard.
 
+local certificates = require "spec.support.certificates"
 local cli = require "spec.support.cli"
 local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
@@ -88,16 +89,9 @@ describe("sessile serve", function()
     it("believes a certificate of its authority", function()
       guarded.unguarded_only()
       local home = cli.home()
-      local function certificate(name, more)
-        shell.output(("cd %s && openssl req -newkey rsa:2048 -nodes -keyout %s.key -out %s.csr "
-          .. "-subj /CN=%s 2>/dev/null && openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key "
-          .. "-CAcreateserial -days 2 -out %s.pem %s 2>/dev/null && chmod 600 %s.key"):format(
-          cli.quote(home), name, name, name, name, name, more or "", name))
-      end
-      shell.output(("cd %s && openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem "
-        .. "-subj /CN=authority -days 2 2>/dev/null"):format(cli.quote(home)))
-      certificate "localhost"
-      certificate "carol"
+      certificates.authority(home, "ca")
+      certificates.sign(home, "ca", "localhost", "DNS:localhost")
+      certificates.sign(home, "ca", "carol")
       cli.configure(([[return { guard = "standard",
         serve = { cert = %q, key = %q, client_ca = %q } }]]):format(home .. "/localhost.pem",
         home .. "/localhost.key", home .. "/ca.pem"))
@@ -177,6 +171,24 @@ describe("sessile serve", function()
     expect.has(page, 'sessile_calls_total{method="CreateSession",status="OK"} 1',
       'sessile_calls_total{method="ResumeSession",status="NOT_FOUND"} 1', "sessile_ready 1")
     assert.is_nil(page:find("secret", 1, true))
+  end)
+
+  it("tells which methods there are, unless it is configured not to", function()
+    guarded.unguarded_only()
+    local function status(on)
+      cli.configure(("return { serve = { reflection = %s } }"):format(on))
+      one = server.start()
+      local said = shell.output(([[printf '\0\0\0\0\3:\1*' |
+        curl -sD - -o %s/answer --data-binary @- --http2-prior-knowledge \
+        -H 'content-type: application/grpc' -H 'te: trailers' \
+        http://%s/grpc.reflection.v1.ServerReflection/ServerReflectionInfo]]):format(
+        cli.quote(cli.home()), one.address))
+      one:stop()
+      return said:match "grpc%-status: (%d+)"
+    end
+    assert.equal("0", status(true))
+    expect.has(cli.read(cli.home() .. "/answer"), "sessile.v1.SessionService")
+    assert.equal("12", status(false))
   end)
 
   it("does not listen in clear text where others can connect", function()

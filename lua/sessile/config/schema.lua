@@ -227,6 +227,8 @@ schema.keys = {
       .. "configured one, by at most half of the workers at one time; else clients answer" },
   { name = "serve.json", kind = "boolean", default = "true", own = true,
     about = "`false`: gRPC alone, no JSON" },
+  { name = "serve.reflection", kind = "boolean", default = "true", own = true,
+    about = "`false`: clients cannot ask which methods and messages there are" },
   { name = "agents", kind = "agents", default = "none", project = true,
     about = "settings of single agents: `{ coder = { policy = …, window = … } }`" },
 }

@@ -38,6 +38,7 @@ static Sessile__V1__Session *made_by(const char *user, const char *id)
     Sessile__V1__CreateRequest r = SESSILE__V1__CREATE_REQUEST__INIT;
     Sessile__V1__AppendRequest append = SESSILE__V1__APPEND_REQUEST__INIT;
     r.session = append.session = asked(id);
+    r.title = (char *)id;
     call_as(user);
     const Sessile__V1__SessionInfo *info = call_ok("CreateSession", &r);
     assert_string_equal(info->session->user, user);
@@ -54,8 +55,9 @@ static void test_a_list_has_ones_own_sessions(void **state)
     made_by("bob", "b1");
     made_by("ann", "a2");
     r.limit = 1;
+    r.sort = (char *)"title";
     const Sessile__V1__ListResponse *page = call_ok("ListSessions", &r);
-    assert_string_equal(page->sessions[0]->session->id, "a2");
+    assert_string_equal(page->sessions[0]->session->id, "a1");
     r.page_token = page->next_page_token;
     /* A token permits nothing: with it, another sees their own. */
     call_as("bob");
@@ -66,7 +68,7 @@ static void test_a_list_has_ones_own_sessions(void **state)
     call_as("ann");
     page = call_ok("ListSessions", &r);
     assert_int_equal(page->n_sessions, 1);
-    assert_string_equal(page->sessions[0]->session->id, "a1");
+    assert_string_equal(page->sessions[0]->session->id, "a2");
     r.page_token = "";
     r.any_user = 1;
     page = call_ok("ListSessions", &r);

@@ -7,6 +7,7 @@ local guard_open = require "sessile.guard_open"
 local paths = require "sessile.paths"
 local process = require "sessile.process"
 local sessile = require "sessile"
+local show = require "sessile.config.show"
 local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
@@ -35,6 +36,7 @@ local function settings(app, args)
     replicas = configured.replicas,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
+    no_reflection = configured.reflection == false,
     model = configured.model, config = app.globals.config,
     sessions_served = not configured.services or configured.services.sessions or false,
     records_served = configured.services and configured.services.records or false,
@@ -101,8 +103,9 @@ return {
     given.records = given.records_served and (url or folder) or nil
     given.network = app.globals.network
     local served, message, code = service.run(store._core, given, function(address, metrics)
-      tell(app, args, given, { store = given.records or store.url, records = given.records ~= nil,
-        address = address, metrics = metrics, tls = given.cert ~= nil, guarded = given.guarded })
+      tell(app, args, given, { store = show.url(given.records or store.url),
+        records = given.records ~= nil, address = address, metrics = metrics,
+        tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)
