@@ -49,7 +49,8 @@ static void refuse_verb(rpc_call *rpc, const char *allowed)
     http_refuse(rpc, 405, "unimplemented", text, &allow);
 }
 
-/* Methods of sessile.proto alone: health is asked at /healthz, and records are bytes. */
+/* Methods of sessile.proto and memory.proto alone: health is asked at /healthz, and
+ * records are bytes. */
 const method *http_begun(service *s, rpc_call *rpc)
 {
     const char *path = rpc_call_path(rpc), *verb = rpc_call_method(rpc);
