@@ -27,7 +27,7 @@ SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
 # Foreign ends of gRPC and HTTP, and Google's own JSON of messages, which judge ours; a test says so when
 # its own is absent.
-TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler nghttp2-client curl openssl
+TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler grpc-proto nghttp2-client curl openssl
 # For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
@@ -76,7 +76,8 @@ COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 # The server is the executable with one more module; the rest of it is shared with its tests.
-SERVICE := $(call objects,$(filter-out engine/service/module.c,$(call sources,engine/rpc/*.c engine/service/*.c)))
+MODULE  := $(call objects,$(call sources,engine/service/module*.c))
+SERVICE := $(filter-out $(MODULE),$(call objects,$(call sources,engine/rpc/*.c engine/service/*.c)))
 PROTOS  := $(patsubst engine/service/%.proto,%,$(call sources,engine/service/*.proto))
 PROTO   := $(BUILD)/proto/service/sessile.pb-c
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
@@ -103,7 +104,8 @@ FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
 BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c \
                   backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c \
                   memory_texts.c memory_search.c))
-BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
+SERVICE_BENCH := $(call objects,$(call sources,tests/bench/service_*.c))
+BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%) $(SERVICE_BENCH:$(OBJ)/tests/%.o=$(BUILD)/%),\
              $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
 BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3) \
               $(if $(wildcard /usr/include/postgresql/libpq-fe.h),-lpq)
@@ -248,6 +250,7 @@ $(BUILD)/proto/service/%.pb-c.c $(BUILD)/proto/service/%.pb-c.h: engine/service/
 	@mkdir -p $(@D)
 	protoc-c --c_out=$(@D) -Iengine/service $<
 RECORD_PROTO := $(BUILD)/proto/service/records.pb-c
+MEMORY_PROTO := $(BUILD)/proto/service/memory.pb-c
 # Those of the tests of JSON, which have every kind of field.
 KINDS := $(BUILD)/proto/service/kinds.pb-c
 $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.proto
@@ -255,11 +258,23 @@ $(KINDS).c $(KINDS).h &: tests/unit/service/kinds.proto engine/service/sessile.p
 	protoc-c --c_out=$(@D) -Iengine/service -Itests/unit/service $<
 $(OBJ)/tests/unit/service/test_json.o $(OBJ)/tests/unit/service/test_json_limits.o $(OBJ)/tests/fuzz/fuzz_json_message.o: | $(PROTO).h $(KINDS).h
 $(OBJ)/tests/fuzz/fuzz_json_message.o $(OBJ)/tests/fuzz/fuzz_request.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/fuzz/fuzz_request.o $(OBJ)/tests/fuzz/fuzz_remote_url.o: | $(PROTO).h $(RECORD_PROTO).h
+$(OBJ)/tests/fuzz/fuzz_request.o $(OBJ)/tests/fuzz/fuzz_remote_url.o: | $(PROTO).h $(RECORD_PROTO).h $(MEMORY_PROTO).h
 $(OBJ)/tests/fuzz/fuzz_remote_url.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/proto/%.o: $(BUILD)/proto/service/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(OPT) $(HARDEN) -w -MMD -MP -c $< -o $@
+
+# What reflection tells of them: the bytes of a FileDescriptorSet, as the elements of an array. The
+# older name of reflection has the same messages.
+REFLECTED := $(BUILD)/proto/service/reflection_v1alpha.proto
+$(REFLECTED): engine/service/reflection.proto
+	@mkdir -p $(@D)
+	sed 's/^package grpc.reflection.v1;/package grpc.reflection.v1alpha;/' $< > $@
+$(BUILD)/proto/service/descriptors.h: $(PROTOS:%=engine/service/%.proto) $(REFLECTED)
+	@mkdir -p $(@D)
+	protoc-c --include_imports --descriptor_set_out=$(@:.h=.bin) -Iengine/service -I$(@D) $^
+	od -An -v -tu1 $(@:.h=.bin) | sed 's/ *\([0-9][0-9]*\)/\1,/g' > $@
+$(OBJ)/engine/service/reflection.o: $(BUILD)/proto/service/descriptors.h
 
 # The same for clients in Python, which tests are.
 $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
@@ -267,18 +282,19 @@ $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 	protoc --python_out=$(@D) -Iengine/service $<
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
-$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o $(SERVICE_BENCH) $(OBJ)/tests/bench/service.o: DOOR = -I$(BUILD)/proto
 PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
 SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
 $(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o: | $(PROTO_H)
+$(SERVICE_BENCH) $(OBJ)/tests/bench/service.o: | $(PROTO_H)
 $(BUILD)/service.a: $(SERVICE)
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(OBJ)/engine/service/module.o: DOOR = -Ilua/binding -I$(LUA_INCLUDE)
-$(SERVER): $(OBJ)/engine/service/module.o $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
+$(MODULE): DOOR = -Ilua/binding -I$(LUA_INCLUDE)
+$(SERVER): $(MODULE) $(COMMAND) $(BINDING) $(BUILD)/service.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(SERVICE_LIBS) $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 
@@ -340,18 +356,19 @@ OF_SERVICE := $(BUILD)/tests/service/% $(BUILD)/tests/unit/rpc/% $(BUILD)/tests/
 SERVICE_SHARED := $(call objects,$(filter-out tests/service/test_%,$(call sources,tests/service/*.c)))
 $(filter $(OF_SERVICE),$(TESTS)): $(BUILD)/service.a
 $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
-$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED)
+$(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
-DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history pages requests)
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream clients observed)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients observed pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_told)
 $(LINED): $(OBJ)/tests/unit/service/lines.o
 $(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
+$(BUILD)/tests/unit/service/test_pieces: $(OBJ)/tests/unit/rpc/wire.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o
@@ -367,7 +384,7 @@ $(BUILD)/fuzz/url: $(OBJ)/tests/support/urls.o
 $(BUILD)/fuzz/remote_url: $(OBJ)/engine/remote/url.o
 # What the service is made of comes before the engine, which it uses.
 service_first = $(filter %.o,$(1)) $(filter %/service.a,$(1)) $(filter-out %/service.a,$(filter %.a,$(1)))
-WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 http_query json_message request telemetry) $(BUILD)/bench/rpc
+WITH_SERVICE := $(patsubst %,$(BUILD)/fuzz/%,grpc_frame http1 http2 http_query json_message request telemetry) $(addprefix $(BUILD)/bench/,rpc service)
 $(WITH_SERVICE): $(BUILD)/service.a
 $(WITH_SERVICE): MORE_LIBS = $(SERVICE_LIBS)
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
@@ -375,6 +392,7 @@ $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BIND
 	@mkdir -p $(@D)
 	$(LINK) $(FUZZ_LINK) -o $@ $(call service_first,$^) $(MORE_LIBS) $(LIBS)
 
+$(BUILD)/bench/service: $(SERVICE_BENCH)
 $(BUILD)/bench/jws: $(OBJ)/tests/support/signer.o
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
@@ -464,24 +482,22 @@ headers:
 
 # The other builds are this build with other flags in another folder.
 #
-# Under AddressSanitizer a spec that starts the executable again and again, or keeps Lua busy for
-# long, takes minutes and runs next to no C that the C tests and the other specs do not run too.
-# CI leaves these to `make asan ALL=1`, which `make soak` calls. The other specs of cli/ stay: they
-# run the C of the terminal and of the executable itself.
-LONG_SPECS := $(addprefix api/,config_hostile migrate) \
-              $(addprefix cli/,backup basics chat commands completions config errors explain \
-                  hostile_strings keys lists policy policy_kit sessions store_errors tree treeview) \
-              $(addprefix docs/,examples policy_guide readme readme_commands) \
-              $(addprefix import_export/,export export_attacks export_page export_to \
-                  import_hostile import_resume) \
-              $(addprefix policies/,hooks testing testing_mistakes)
+# Under AddressSanitizer a spec takes minutes where it starts the executable again and again, or
+# keeps Lua busy for long, and runs next to no C that the C tests and the specs of api/ do not run
+# too. C tests of LONG_TESTS wait for databases, networks and processes that are killed. CI leaves
+# both to `make asan ALL=1`, which `make soak` calls.
+ASAN_SPECS = $(filter-out spec/api/config_hostile spec/api/migrate,$(filter spec/api/% spec/agent/%,$(SPECS))) \
+             $(addprefix spec/cli/,chat_terminal memory_review pager serve treeview_terminal)
+LONG_TESTS = $(wildcard tests/nodes/test_*.c tests/service/test_*.c) $(addprefix tests/,crash/test_audit.c \
+             crash/test_crash.c fault/test_keys_killed.c unit/limit/test_limit_postgres.c unit/policy/test_policy_hostile.c \
+             unit/store/test_postgres_replaced.c)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
 	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 	@BUILD=build-asan TEST_ASAN=1 tests/run fuzz/ \
-	    $(patsubst tests/%.c,'%$$',$(filter-out $(PROXIED),$(TEST_C))) \
-	    $(foreach one,$(filter-out $(if $(ALL),,$(LONG_SPECS:%=spec/%)),$(SPECS)),'$(one)$$')
+	    $(patsubst tests/%.c,'%$$',$(filter-out $(PROXIED) $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
+	    $(foreach one,$(if $(ALL),$(SPECS),$(ASAN_SPECS)),'$(one)$$')
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
@@ -539,7 +555,7 @@ soak: deps-soak
 bench: deps-bench
 	@+$(again) --quiet benches
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
-benches: $(BENCHES) $(WORKER) $(ENCODINGS)
+benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
 # how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).

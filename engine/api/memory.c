@@ -79,6 +79,29 @@ sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
     GUARD_MADE(out, status);
 }
 
+sessile_status sessile_memory_as(sessile_memory **out, sessile_memory *memory,
+                                 sessile_store *view, sessile_error *err)
+{
+    API_MAKE(out, memory);
+    API_NEED(view);
+    memory_core *shared = GUARD_OWN(memory);
+    const guard_names names = names_of(shared);
+    const sessile_memory_options own = {.agent = names.agent, .user = names.user};
+    const sessile_memory_options *options = &own;
+    GUARD_ENTER(memory_as, view);
+    GUARD_NAMES(sessile_memory_options, options, guard_own_memory);
+    if (shared->store != core)
+        return GUARD_LEAVE(
+            fail(err, SESSILE_INVALID, "the memory was opened through another store"));
+    GUARD_MAKE(out, &core->alloc);
+    (*out)->shared = !options->user.size;
+    if (GUARD_WHO)
+        (*out)->names = names;
+    memory_retain(shared);
+    *GUARD_INTO(out) = shared;
+    GUARD_MADE(out, SESSILE_OK);
+}
+
 void sessile_memory_close(sessile_memory *memory)
 {
     if (!memory)

@@ -13,6 +13,9 @@
 
 /* The smallest capacity an array is grown to. */
 #define FIRST_CAPACITY 8
+/* A capacity from which on an array grows by a quarter: many sessions are in memory, and
+ * half of what they have should not be empty. */
+#define MANY 1024
 
 static void *default_fn(void *ud, void *ptr, size_t osize, size_t nsize)
 {
@@ -89,7 +92,7 @@ int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, si
     if (size == 0 || need > PTRDIFF_MAX / size)
         return -1;
     while (wanted < need && wanted <= PTRDIFF_MAX / 2)
-        wanted *= 2;
+        wanted += wanted < MANY ? wanted : wanted / 4;
     if (wanted < need)
         wanted = need;
     if (wanted > PTRDIFF_MAX / size)

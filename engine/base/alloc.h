@@ -20,8 +20,8 @@ void mem_free(const allocator *a, void *ptr, size_t size); /* NULL is ignored */
 char *mem_dup(const allocator *a, const void *data,
               size_t size); /* size + 1, with a NUL */
 
-/* Grows an array to hold at least need elements of size bytes (doubling, overflow
- * checked): 0, or -1 and nothing changed. */
+/* Grows an array to hold at least need elements of size bytes, and some more, so that
+ * growing one by one costs a constant time each. 0, or -1 and nothing changed. */
 int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need,
              size_t size);
 

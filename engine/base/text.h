@@ -38,7 +38,7 @@ int time_parse(const char *text, size_t size, int64_t *ms); /* 0, or -1; offsets
                                       and Z, any number of fraction digits accepted */
 
 /* Decodes the percent-encoding of size bytes into out, with a NUL. 0; -1: it is not
- * encoded rightly, has a NUL in it, or needs more than room bytes. */
+ * encoded rightly, has a NUL in it, or needs more than room bytes. out may be text. */
 int url_decode(char *out, size_t room, const char *text, size_t size);
 
 /* ---- hash.c */

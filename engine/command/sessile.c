@@ -86,18 +86,15 @@ static int traceback(lua_State *L)
     return 1;
 }
 
-/* Everything that may raise: arguments argc and argv; returns the exit code. */
-static int run_main(lua_State *L)
+/* Opens the libraries, and says where these files are, which come first. */
+static int prepare(lua_State *L)
 {
-    int argc = (int)lua_tointeger(L, 1);
-    char **argv = lua_touserdata(L, 2);
-
     luaL_openlibs(L);
-    find_files(L);
+    find_files(L); /* at 1 and 2 */
     luaL_requiref(L, "sessile.system", luaopen_sessile_system, 0);
-    lua_pushvalue(L, -3);
+    lua_pushvalue(L, 1);
     lua_setfield(L, -2, "executable");
-    lua_pushvalue(L, -2);
+    lua_pushvalue(L, 2);
     lua_setfield(L, -2, "lua");
     lua_pop(L, 1);
 
@@ -112,10 +109,23 @@ static int run_main(lua_State *L)
     /* These files first: they belong to the C inside this executable. */
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "path");
-    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lua_tostring(L, 4),
-                    lua_tostring(L, 4), lua_tostring(L, -1));
+    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lua_tostring(L, 2),
+                    lua_tostring(L, 2), lua_tostring(L, -1));
     lua_setfield(L, -3, "path");
-    lua_pop(L, 2);
+    /* For a module that needs a state in another thread (service/module_model.c). */
+    lua_pushcfunction(L, prepare);
+    lua_setfield(L, LUA_REGISTRYINDEX, "sessile.prepare");
+    return 0;
+}
+
+/* Everything that may raise: arguments argc and argv; returns the exit code. */
+static int run_main(lua_State *L)
+{
+    int argc = (int)lua_tointeger(L, 1);
+    char **argv = lua_touserdata(L, 2);
+
+    lua_pushcfunction(L, prepare);
+    lua_call(L, 0, 0);
 
     lua_createtable(L, argc, 1);
     for (int i = 0; i < argc; i++) {

@@ -50,6 +50,22 @@ int context_copy(context *out, const context *from)
     return 0;
 }
 
+int context_reserve(context *c, size_t more)
+{
+    item *grown;
+    if (more <= c->capacity - c->count)
+        return 0;
+    if (more > PTRDIFF_MAX / sizeof *grown - c->count)
+        return -1;
+    grown = mem_realloc(c->alloc, c->items, c->capacity * sizeof *grown,
+                        (c->count + more) * sizeof *grown);
+    if (!grown)
+        return -1;
+    c->items = grown;
+    c->capacity = c->count + more;
+    return 0;
+}
+
 int context_push(context *c, const item *it, const message_link *links)
 {
     item *pushed;

@@ -44,6 +44,8 @@ void context_init(context *c, const allocator *a);
 void context_deinit(context *c);
 void context_clear(context *c);
 int context_copy(context *out, const context *from); /* out is init'ed; 0 or -1: NOMEM */
+/* Room for `more` items, so that they are pushed without growing. 0 or -1. */
+int context_reserve(context *c, size_t more);
 /* Appends an item, its links copied from `links` (item->link is set). 0 or -1. */
 int context_push(context *c, const item *it, const message_link *links);
 /* The same, and pins system and developer messages that open the context. */

@@ -103,7 +103,17 @@ SESSILE_API void sessile_memory_options_init(sessile_memory_options *options);
 SESSILE_API sessile_status sessile_memory_open(sessile_memory **out, sessile_store *store,
                                                const sessile_memory_options *options,
                                                sessile_error *err);
-/* Closes it; NULL is ignored. No other call may use it any more. */
+/*
+ * Makes another handle of an open memory, whose calls are checked against what the view
+ * may. For a host that serves one memory to several, as sessile_session_as() does with a
+ * session: the memory is open until the last of its handles is closed.
+ *
+ * INVALID: the memory is of another store. DENIED, IO, FULL, NOMEM: as for
+ * sessile_memory_open().
+ */
+SESSILE_API sessile_status sessile_memory_as(sessile_memory **out, sessile_memory *memory,
+                                             sessile_store *view, sessile_error *err);
+/* Closes a handle; NULL is ignored. No other call may use it any more. */
 SESSILE_API void sessile_memory_close(sessile_memory *memory);
 /*
  * Returns OK, or DAMAGED or TRUNCATED if the memory can be read but not written: *out
@@ -555,9 +565,9 @@ typedef struct sessile_memory_run sessile_memory_run;
 #define SESSILE_MEMORY_RUN_BATCH  256  /* texts of one embedding request */
 
 typedef struct sessile_memory_run_options {
-    sessile_policy *policy; /* the chain; retained. NULL: no hook runs */
-    sessile_isolation isolation;
-    sessile_reason reason; /* of ctx.reason: MANUAL by init */
+    sessile_policy *policy;      /* the chain; retained. NULL: no hook runs */
+    sessile_isolation isolation; /* default: the store's */
+    sessile_reason reason;       /* of ctx.reason: MANUAL by init */
     int has_timeout;
     int timeout_ms; /* for locks; else that of the memories */
     int dry_run;    /* 1: the proposal is judged, and not written */

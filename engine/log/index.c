@@ -11,7 +11,7 @@
 #include "log/internal.h"
 
 /* Room for entries behind the last block, so that the arrays need not grow at once. */
-#define SLACK (2 * LOG_BLOCK)
+#define SLACK LOG_BLOCK
 
 /* ---------------------------------------------------------------------- blocks taken */
 

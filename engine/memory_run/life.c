@@ -59,6 +59,8 @@ sessile_status memory_run_new(memory_run_core **out, memory_run_kind kind, store
     run->session = s;
     run->kind = kind;
     run->options = *options;
+    if (!run->options.isolation)
+        run->options.isolation = st->config.isolation;
     run->memory_count = memory_count;
     for (size_t i = 0; i < memory_count; i++)
         memory_retain(run->memories[i] = memories[i]);

@@ -111,6 +111,7 @@ void remote_conns_close(remote *r)
 typedef struct attempt {
     remote_call *call;
     int ended, stopped, unbegun, known;
+    int final; /* who connects for the first time need not try again */
     sessile_status status;
     sessile_error err; /* of an answer: the server's; else why there is none */
 } attempt;
@@ -135,6 +136,18 @@ static sessile_status named_status(const char *name)
     return SESSILE_IO; /* of a newer server */
 }
 
+/* The server says that it does not know who calls. */
+static sessile_status unknown_caller(const remote *r, sessile_error *err)
+{
+    if (r->credential)
+        return fail_prefix(err, "%s", r->url.where);
+    return fail(
+        err, SESSILE_DENIED,
+        "%s asks who calls: set SESSILE_TOKEN, or name a file that has the token in "
+        "the URL of the store: token_file=FILE",
+        r->url.where);
+}
+
 static void on_ended(void *ud, rpc_request *request, const rpc_result *result)
 {
     attempt *t = ud;
@@ -151,6 +164,8 @@ static void on_ended(void *ud, rpc_request *request, const rpc_result *result)
     } else if (result->told && named) {
         t->known = 1;
         t->status = fail_rule(&t->err, named, rule ? rule : "", "%s", result->message);
+        if (result->code == RPC_UNAUTHENTICATED)
+            t->status = unknown_caller(r, &t->err);
         t->err.retry_ms = retry ? strtoll(retry, NULL, 10) : 0;
         t->call->poisoned = poisoned != NULL;
     } else if (result->told && result->code == RPC_UNIMPLEMENTED) {
@@ -162,6 +177,46 @@ static void on_ended(void *ud, rpc_request *request, const rpc_result *result)
         t->status = fail(&t->err, SESSILE_IO, "%s does not answer%s%s", r->url.where,
                          *result->message ? ": " : "", result->message);
     }
+}
+
+/* Who cannot be trusted, or spoken with, is named as that. OK: it is another reason. */
+static sessile_status refused(const remote *r, rpc_fault fault, sessile_error *err)
+{
+    const char *where = r->url.where;
+    switch (fault) {
+    case RPC_FAULT_AUTHORITY:
+        return fail(err, SESSILE_DENIED,
+                    "the certificate of %s is of an authority that is not trusted here: "
+                    "name the right one in the URL of the store, ca=FILE",
+                    where);
+    case RPC_FAULT_NAME:
+        return fail(err, SESSILE_DENIED,
+                    "the certificate of %s is for another name: use one that it has in "
+                    "the URL of the store",
+                    where);
+    case RPC_FAULT_TIME:
+        return fail(err, SESSILE_DENIED,
+                    "the certificate of %s has expired, or is not valid yet by the clock "
+                    "of this machine: it needs a new one",
+                    where);
+    case RPC_FAULT_CLIENT:
+        return fail(err, SESSILE_DENIED,
+                    "%s wants a certificate of this client that its authority has "
+                    "signed: name it in the URL of the store, cert=FILE&key=FILE",
+                    where);
+    case RPC_FAULT_NO_TLS:
+        return fail(err, SESSILE_DENIED,
+                    "%s does not speak TLS: configure serve.cert and serve.key there, or "
+                    "use grpc:// on the same machine",
+                    where);
+    case RPC_FAULT_SILENT:
+        return fail(err, SESSILE_IO,
+                    "%s does not speak in clear text: if it has TLS, use grpcs://",
+                    where);
+    case RPC_FAULT_NONE:
+        break;
+    }
+    return SESSILE_OK;
 }
 
 static int asked_to_stop(const remote_call *call)
@@ -207,6 +262,11 @@ static int try_once(attempt *t, remote_conn *c, const char *method, const void *
             rpc_request_cancel(request);
         }
     }
+    sessile_status why =
+        t->known ? SESSILE_OK : refused(call->r, rpc_channel_fault(c->channel), &t->err);
+    if (why)
+        t->status = why;
+    t->final = why || t->unbegun;
     return 0;
 }
 
@@ -273,7 +333,7 @@ static sessile_status do_packed(remote_call *call, const char *method, const voi
             return t.status;
         }
         call->maybe |= !t.known && !t.unbegun;
-        if (!may_go_on(call, tries) || (call->once && t.unbegun)) {
+        if (!may_go_on(call, tries) || (call->once && t.final)) {
             if (t.stopped || (!call->maybe && asked_to_stop(call)))
                 return stopped(call, err);
             if (err)

@@ -1,5 +1,5 @@
 /*
- * change.c: changes of logs: appended to, synced, removed, renamed, watched.
+ * change.c: changes of logs: appended to, synced, removed, renamed; others' watched.
  *
  * What became of a change whose answer was lost: it was sent again (call.c), and what the
  * second try found says it, once the log was read. An append that found the log longer
@@ -243,5 +243,52 @@ sessile_status remote_watch(sessile_backend_log *handle, uint64_t bytes, int tim
         status = SESSILE_OK; /* time is up, and nothing came */
     }
     remote_done(&call);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- many together */
+
+/* The ends that were answered, one for each log. */
+static sessile_status take_ends(remote_call *call, size_t n, uint64_t *bytes,
+                                sessile_error *err)
+{
+    ProtobufCMessage *reply;
+    sessile_status status =
+        remote_only(call, &sessile__v1__record_ends__descriptor, &reply, err);
+    if (status)
+        return status;
+    const Sessile__V1__RecordEnds *ends = (const Sessile__V1__RecordEnds *)(void *)reply;
+    if (ends->n_bytes == n)
+        memcpy(bytes, ends->bytes, n * sizeof *bytes);
+    else
+        status = fail(err, SESSILE_IO, "%s answered of other logs than it was asked for",
+                      call->r->url.where);
+    protobuf_c_message_free_unpacked(reply, NULL);
+    return status;
+}
+
+sessile_status remote_ends(void *self, sessile_backend_log *const *logs, size_t n,
+                           uint64_t *bytes, sessile_error *err)
+{
+    remote *r = self;
+    Sessile__V1__RecordEndsRequest request = SESSILE__V1__RECORD_ENDS_REQUEST__INIT;
+    Sessile__V1__RecordLog *names = mem_alloc(&r->alloc, n * sizeof *names);
+    request.logs = mem_alloc(&r->alloc, n * sizeof *request.logs);
+    sessile_status status = names && request.logs ? SESSILE_OK : fail_nomem(err);
+    if (!status) {
+        remote_call call = remote_call_of(r, r->timeout_ms);
+        call.reads = 1;
+        request.n_logs = n;
+        for (size_t i = 0; i < n; i++) {
+            remote_log_name(&names[i], remote_log_of(logs[i]));
+            request.logs[i] = &names[i];
+        }
+        status = remote_do(&call, "Ends", &request.base, err);
+        if (!status)
+            status = take_ends(&call, n, bytes, err);
+        remote_done(&call);
+    }
+    mem_free(&r->alloc, request.logs, n * sizeof *request.logs);
+    mem_free(&r->alloc, names, n * sizeof *names);
     return status;
 }

@@ -18,7 +18,8 @@ enum {
     HAS_LOGS = 64,
     PUBLISH = 128,
     FENCE = 256,
-    BLOB_SETTLE = 512
+    BLOB_SETTLE = 512,
+    ENDS = 1024
 };
 
 static void remote_free(void *self)
@@ -58,7 +59,8 @@ static void fill_table(remote *r, unsigned capabilities)
         .clock = remote_clock,
     };
     t->sweep = NULL;
-    t->ends = NULL;
+    if (!(r->functions & ENDS))
+        t->ends = NULL;
     if (!(r->functions & REMOVE))
         t->remove = NULL;
     if (!(r->functions & RENAME))

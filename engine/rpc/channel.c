@@ -117,6 +117,7 @@ void channel_ready(rpc_channel *channel, conn *c)
     channel->link.ready = 1;
     channel->link.failures = 0;
     channel->link.retry_us = 0;
+    channel->link.fault = RPC_FAULT_NONE;
     channel->to.tried = 0;
     while ((one = channel->waiting.first)) {
         channel_unqueue(channel, one);
@@ -160,6 +161,11 @@ static void failed(rpc_channel *channel)
     fail_waiting(channel, channel->link.why);
 }
 
+rpc_fault rpc_channel_fault(const rpc_channel *channel)
+{
+    return channel->link.fault;
+}
+
 void channel_lost(rpc_channel *channel, conn *c)
 {
     int ready = channel->link.ready;
@@ -167,6 +173,10 @@ void channel_lost(rpc_channel *channel, conn *c)
         return;
     channel->link.conn = NULL;
     channel->link.ready = 0;
+    if (c->tls)
+        channel->link.fault = tls_fault(c->tls);
+    else
+        channel->link.fault = ready && !c->heard ? RPC_FAULT_SILENT : RPC_FAULT_NONE;
     if (ready)
         return;
     if (c->tls && *tls_failure(c->tls))

@@ -9,6 +9,10 @@
  * while less than OUT_FULL are waiting; and when nothing can be written, no more than
  * WITHHELD bytes are read, since each of them may ask for an answer.
  *
+ * With TLS the bytes go through a tls_link: what is read lies in the loop's memory and is
+ * opened at once, and all that is to be written is sealed together, so that a connection
+ * which has nothing to say holds no buffer.
+ *
  * A connection is ended in any callback, but freed only when the turn ends: whoever
  * called may still look at it.
  */
@@ -40,7 +44,6 @@ static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 static void ready(source *s, uint32_t events);
 static void overdue(timer *t);
-static void read_some(conn *c);
 
 static conn *of_source(source *s)
 {
@@ -70,16 +73,29 @@ conn *conn_new(rpc_loop *loop, int fd, const rpc_limits *limits)
     return c;
 }
 
-static void release_output(conn *c)
+/* Memory to write into goes from connection to connection, as each has something to send.
+ */
+static void lend(conn *c, buf *out)
 {
-    buf *spare = &c->loop->run.spare;
-    if (!spare->data && c->out.data.capacity <= 4 * OUT_FULL) {
-        buf_clear(&c->out.data);
-        *spare = c->out.data;
-        buf_init(&c->out.data, &c->loop->alloc);
-    } else
-        buf_deinit(&c->out.data);
-    c->out.sent = 0;
+    buf *spare = c->loop->run.spare;
+    int i = spare[0].data ? 0 : 1;
+    if (out->data || !spare[i].data)
+        return;
+    *out = spare[i];
+    buf_init(&spare[i], &c->loop->alloc);
+}
+
+static void take_back(conn *c, buf *out)
+{
+    buf *spare = c->loop->run.spare;
+    int i = spare[0].data ? 1 : 0;
+    if (spare[i].data || out->capacity > 4 * OUT_FULL) {
+        buf_deinit(out);
+        return;
+    }
+    buf_clear(out);
+    spare[i] = *out;
+    buf_init(out, &c->loop->alloc);
 }
 
 void conn_end(conn *c)
@@ -128,7 +144,7 @@ void conns_reap(rpc_loop *loop)
             c->speaks->release(c);
         tls_link_free(c->tls);
         close(c->io.fd);
-        release_output(c);
+        take_back(c, &c->out.data);
         mem_free(&loop->alloc, c, sizeof *c);
     }
 }
@@ -179,12 +195,6 @@ static void overdue(timer *t)
     conn *c = (conn *)(void *)((char *)t - offsetof(conn, timer));
     uint64_t now = c->loop->now_us, due = UINT64_MAX, one;
 
-    if (c->again) {
-        c->again = 0;
-        read_some(c);
-        if (c->phase == CONN_DEAD)
-            return;
-    }
     if (c->phase < CONN_OPEN)
         due = beginning(c);
     else if (c->phase == CONN_LINGER)
@@ -229,9 +239,16 @@ void conn_drain(conn *c)
 
 /* ---------------------------------------------------------------------- bytes out */
 
-int conn_full(const conn *c)
+/* What is for the wire. */
+static buf *wire(conn *c)
 {
-    return c->out.data.size - c->out.sent >= OUT_FULL || c->out.data.failed;
+    return c->tls ? tls_out(c->tls) : &c->out.data;
+}
+
+int conn_full(conn *c)
+{
+    size_t waits = wire(c)->size - c->out.sent + (c->tls ? c->out.data.size : 0);
+    return waits >= OUT_FULL || c->out.data.failed;
 }
 
 void conn_dirty(conn *c)
@@ -252,30 +269,82 @@ static void watch(conn *c)
         return;
     if (!c->out.blocked || c->out.withheld < WITHHELD)
         events |= EPOLLIN;
-    if (c->out.blocked || c->phase == CONN_CONNECTING ||
-        (c->tls && tls_wants_write(c->tls)))
+    if (c->out.blocked || c->phase == CONN_CONNECTING)
         events |= EPOLLOUT;
     if (loop_watch(c->loop, &c->io, events))
         conn_end(c);
 }
 
-/* As tls_write(). */
-static long push(conn *c, const void *data, size_t size)
+/* Writes what is for the wire: all, or until the socket takes no more (out.blocked). 0,
+ * -1. */
+static int push(conn *c)
 {
-    ssize_t n;
-    if (c->tls)
-        return tls_write(c->tls, data, size);
-    n = send(c->io.fd, data, size, MSG_NOSIGNAL);
-    if (n >= 0)
+    buf *out = wire(c);
+    while (c->out.sent < out->size) {
+        ssize_t n = send(c->io.fd, out->data + c->out.sent, out->size - c->out.sent,
+                         MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+            return -1;
+        if (n <= 0) {
+            c->out.blocked = 1;
+            conn_due(c, conn_after(c->at.wrote, c->limits->ms.stuck));
+            return 0;
+        }
+        c->at.wrote = c->loop->now_us;
+        c->out.sent += (size_t)n;
+    }
+    if (out->data)
+        take_back(c, out);
+    c->out.sent = 0;
+    c->out.withheld = 0;
+    return 0;
+}
+
+/* Asks the protocol for what there is to send. 0; -1: no memory, or TLS broke. */
+static int produce(conn *c)
+{
+    int failed = 0;
+    lend(c, &c->out.data);
+    if (c->speaks->produce(c) && c->phase == CONN_OPEN)
+        c->phase = CONN_CLOSING;
+    if (!c->tls || c->out.data.failed)
+        return c->out.data.failed ? -1 : 0;
+    lend(c, tls_out(c->tls));
+    if (c->out.data.size)
+        failed = tls_write(c->tls, c->out.data.data, c->out.data.size);
+    take_back(c, &c->out.data);
+    return failed;
+}
+
+/* Bytes; 0: there are none now; -1: the end, or it broke. */
+static long pull(conn *c, void *out)
+{
+    ssize_t n = recv(c->io.fd, out, INPUT_SIZE, 0);
+    if (n > 0)
         return (long)n;
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+/* The socket takes no more: what the peer said last is why. */
+static void hear_out(conn *c)
+{
+    unsigned char *in = c->loop->run.sealed;
+    long n = c->tls ? pull(c, in) : 0;
+    if (n <= 0)
+        return;
+    tls_feed(c->tls, in, (size_t)n);
+    while (tls_read(c->tls, c->loop->run.input, INPUT_SIZE) > 0)
+        ;
+    tls_feed(c->tls, NULL, 0);
 }
 
 /* All is sent that ever will be. */
 static void linger(conn *c)
 {
-    if (c->tls)
+    if (c->tls) {
         tls_bye(c->tls);
+        (void)push(c);
+    }
     shutdown(c->io.fd, SHUT_WR);
     c->phase = CONN_LINGER;
     c->at.wrote = c->loop->now_us;
@@ -284,45 +353,29 @@ static void linger(conn *c)
 
 static void flush(conn *c)
 {
-    long n;
-
     c->out.blocked = 0;
-    while (c->phase == CONN_OPEN || c->phase == CONN_CLOSING) {
-        if (!c->out.data.data && c->loop->run.spare.data) {
-            c->out.data = c->loop->run.spare;
-            buf_init(&c->loop->run.spare, &c->loop->alloc);
-        }
-        if (c->speaks->produce(c) && c->phase == CONN_OPEN)
-            c->phase = CONN_CLOSING;
-        if (c->out.data.failed) {
+    if (c->phase < CONN_OPEN && push(c)) {
+        conn_end(c);
+        return;
+    }
+    while ((c->phase == CONN_OPEN || c->phase == CONN_CLOSING) && !c->out.blocked) {
+        if (produce(c)) {
             conn_end(c);
             return;
         }
-        if (c->out.sent == c->out.data.size) {
+        if (wire(c)->size == c->out.sent) {
             if (c->phase == CONN_CLOSING)
                 linger(c);
             break;
         }
-        n = push(c, c->out.data.data + c->out.sent, c->out.data.size - c->out.sent);
-        if (n < 0) {
+        if (push(c)) {
+            hear_out(c);
             conn_end(c);
             return;
         }
-        if (n == 0) {
-            c->out.blocked = 1;
-            conn_due(c, conn_after(c->at.wrote, c->limits->ms.stuck));
-            break;
-        }
-        c->at.wrote = c->loop->now_us;
-        c->out.sent += (size_t)n;
-        if (c->out.sent == c->out.data.size) {
-            buf_clear(&c->out.data);
-            c->out.sent = 0;
-            c->out.withheld = 0;
-        }
     }
-    if (c->out.sent == c->out.data.size)
-        release_output(c);
+    if (!wire(c)->size && wire(c)->data)
+        take_back(c, wire(c));
     watch(c);
 }
 
@@ -403,8 +456,9 @@ static void sniff(conn *c, const unsigned char *data, size_t size)
 static void take(conn *c, const unsigned char *data, size_t size)
 {
     c->at.heard = c->loop->now_us;
-    if (c->out.blocked)
-        c->out.withheld += size;
+    /* A server begins with a SETTINGS frame, whose length has a zero in front. What else
+     * comes is an alert of TLS, or a page of HTTP/1.1. */
+    c->heard |= !c->owner.channel || data[0] == 0;
     if (c->phase == CONN_SNIFFING)
         sniff(c, data, size);
     else if (c->phase == CONN_OPEN)
@@ -412,66 +466,75 @@ static void take(conn *c, const unsigned char *data, size_t size)
     /* else it has been said that no more is read */
 }
 
-/* As tls_read(). */
-static long pull(conn *c, void *out, size_t size)
-{
-    ssize_t n;
-    if (c->tls && c->phase != CONN_LINGER)
-        return tls_read(c->tls, out, size);
-    n = recv(c->io.fd, out, size, 0);
-    if (n > 0)
-        return (long)n;
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
-}
-
-static void read_some(conn *c)
-{
-    int i;
-    for (i = 0; i < READS && c->phase != CONN_DEAD; i++) {
-        long n = pull(c, c->loop->run.input, INPUT_SIZE);
-        if (n == 0)
-            break;
-        if (n < 0) {
-            conn_end(c);
-            return;
-        }
-        take(c, c->loop->run.input, (size_t)n);
-        if (!c->tls && n < INPUT_SIZE)
-            break;
-    }
-    /* OpenSSL may hold bytes of which epoll knows nothing. */
-    if (i == READS && c->tls && c->phase != CONN_DEAD) {
-        c->again = 1;
-        conn_due(c, c->loop->now_us + 1); /* in the next turn */
-    }
-    conn_dirty(c);
-}
-
 /* ---------------------------------------------------------------------- beginning */
 
+/* TLS broke: it may have a word for the peer about why. */
+static void break_off(conn *c)
+{
+    (void)push(c);
+    conn_end(c);
+}
+
+/* Goes on with what came. */
 static void shake_hands(conn *c)
 {
     int done = tls_handshake(c->tls);
+    conn_dirty(c);
+    if (!done)
+        return;
     if (done < 0) {
-        conn_end(c);
+        break_off(c);
         return;
     }
-    if (done && c->owner.channel && tls_speaks_h2(c->tls) != 1) {
+    if (c->owner.channel && tls_speaks_h2(c->tls) != 1) {
         c->error = EPROTONOSUPPORT; /* a server that speaks no HTTP/2 */
         conn_end(c);
-        return;
-    }
-    if (done && tls_speaks_h2(c->tls) >= 0) {
-        if (speak(c, tls_speaks_h2(c->tls)))
-            return;
-    } else if (done) {
+    } else if (tls_speaks_h2(c->tls) >= 0) {
+        (void)speak(c, tls_speaks_h2(c->tls));
+    } else {
         c->phase = CONN_SNIFFING;
         c->at.opened = c->loop->now_us;
         conn_due(c, beginning(c));
     }
-    watch(c);
-    if (done)
-        read_some(c);
+}
+
+/* Bytes of a connection with TLS. All are used up before others are read. */
+static void take_sealed(conn *c, const unsigned char *data, size_t size)
+{
+    long n = 1;
+    tls_feed(c->tls, data, size);
+    if (c->phase == CONN_HANDSHAKE)
+        shake_hands(c);
+    while (n > 0 && c->phase > CONN_HANDSHAKE && c->phase != CONN_DEAD) {
+        n = tls_read(c->tls, c->loop->run.input, INPUT_SIZE);
+        if (n > 0)
+            take(c, c->loop->run.input, (size_t)n);
+        else if (n < 0)
+            break_off(c);
+    }
+    tls_feed(c->tls, NULL, 0);
+}
+
+static void read_some(conn *c)
+{
+    int sealed = c->tls && c->phase != CONN_LINGER, i;
+    unsigned char *in = sealed ? c->loop->run.sealed : c->loop->run.input;
+    for (i = 0; i < READS && c->phase != CONN_DEAD; i++) {
+        long n = pull(c, in);
+        if (n < 0)
+            conn_end(c);
+        if (n <= 0)
+            break;
+        if (c->out.blocked)
+            c->out.withheld += (size_t)n;
+        if (sealed)
+            take_sealed(c, in, (size_t)n);
+        else
+            take(c, in, (size_t)n);
+        if (n < INPUT_SIZE)
+            break;
+    }
+    conn_dirty(c);
 }
 
 static void connected(conn *c)
@@ -486,8 +549,9 @@ static void connected(conn *c)
     if (c->tls) {
         c->phase = CONN_HANDSHAKE;
         shake_hands(c);
-    } else if (!speak(c, 1))
-        watch(c);
+    } else
+        (void)speak(c, 1);
+    watch(c);
 }
 
 static void ready(source *s, uint32_t events)
@@ -496,10 +560,6 @@ static void ready(source *s, uint32_t events)
     if (c->phase == CONN_CONNECTING) {
         if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
             connected(c);
-        return;
-    }
-    if (c->phase == CONN_HANDSHAKE) {
-        shake_hands(c);
         return;
     }
     if (events & EPOLLOUT)
@@ -512,7 +572,7 @@ static void begin(conn *c, rpc_tls *tls, const char *host, conn_phase phase)
 {
     c->phase = phase;
     if (tls) {
-        c->tls = tls_link_new(tls, c->io.fd, host);
+        c->tls = tls_link_new(tls, host, &c->loop->alloc);
         if (!c->tls) {
             conn_end(c);
             return;

@@ -13,8 +13,8 @@ typedef struct conn conn;
 typedef struct protocol {
     /* Takes bytes that came. 0; -1: the connection ends after its last words. */
     int (*receive)(conn *c, const unsigned char *data, size_t size);
-    /* Puts what there is to send into c->out, until that is full (conn_full()). 0; -1:
-     * the connection ends when c->out is written. */
+    /* Puts what there is to send into c->out.data, until that is full (conn_full()). 0;
+     * -1: the connection ends when it is written. */
     int (*produce)(conn *c);
     /* Ends what is overdue. Returns when it wants to look again, UINT64_MAX: never. */
     uint64_t (*look)(conn *c);
@@ -55,8 +55,8 @@ struct conn {
         char peer[ADDRESS_TEXT];
     } owner;
     struct {
-        buf data;
-        size_t sent;     /* of data */
+        buf data;        /* with TLS what is to be sealed; else for the wire */
+        size_t sent;     /* of what is for the wire */
         size_t withheld; /* bytes that came while nothing could be sent */
         unsigned dirty : 1, blocked : 1;
     } out;
@@ -70,7 +70,7 @@ struct conn {
     timer timer;
     int error; /* errno of connecting */
     unsigned draining : 1, hostile : 1;
-    unsigned again : 1; /* there may be bytes of which epoll knows nothing */
+    unsigned heard : 1; /* the peer has begun to speak */
 };
 
 /* A connection of a socket, which it owns from now on, also when it fails. NULL: no
@@ -84,7 +84,7 @@ void conn_dial(conn *c, struct rpc_channel *channel, rpc_tls *tls, const char *h
 /* There is something to send: produce() is called before the turn ends. */
 void conn_dirty(conn *c);
 /* No more shall be put into c->out for now. */
-int conn_full(const conn *c);
+int conn_full(conn *c);
 /* So long after us; UINT64_MAX for 0 ms, which is no limit. */
 uint64_t conn_after(uint64_t us, int ms);
 /* look() is called at that time, or earlier; UINT64_MAX: it need not be. */

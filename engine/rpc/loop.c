@@ -258,13 +258,15 @@ sessile_status rpc_loop_open(rpc_loop **out, const rpc_limits *limits, const all
     else
         rpc_limits_init(&loop->limits);
     timers_init(&loop->timers, &loop->alloc);
-    buf_init(&loop->run.spare, &loop->alloc);
+    buf_init(&loop->run.spare[0], &loop->alloc);
+    buf_init(&loop->run.spare[1], &loop->alloc);
     loop->run.epoll = -1;
     random_bytes(&loop->run.seed, sizeof loop->run.seed);
     loop->run.input = mem_alloc(a, INPUT_SIZE);
+    loop->run.sealed = mem_alloc(a, INPUT_SIZE);
     loop->box = mailbox_new(a);
     loop->run.epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (loop->run.input && loop->box && loop->run.epoll >= 0) {
+    if (loop->run.input && loop->run.sealed && loop->box && loop->run.epoll >= 0) {
         loop->run.event.fd = loop->box->event;
         loop->run.event.ready = woken;
         loop->now_us = loop_clock_us();
@@ -316,7 +318,9 @@ void rpc_loop_close(rpc_loop *loop)
         close(loop->run.epoll);
     timers_deinit(&loop->timers);
     mem_free(&a, loop->run.input, INPUT_SIZE);
-    buf_deinit(&loop->run.spare);
+    mem_free(&a, loop->run.sealed, INPUT_SIZE);
+    buf_deinit(&loop->run.spare[0]);
+    buf_deinit(&loop->run.spare[1]);
     mem_free(&a, loop, sizeof *loop);
 }
 

@@ -52,7 +52,8 @@ struct rpc_loop {
         int epoll;
         source event;
         unsigned char *input; /* INPUT_SIZE: what is read lies here until it is handled */
-        buf spare;            /* memory for a connection that has something to send */
+        unsigned char *sealed; /* INPUT_SIZE: what is read of a connection with TLS */
+        buf spare[2];          /* memory for a connection that has something to send */
         atomic_int stop;
         uint64_t seed; /* for what is drawn: ages, pauses */
     } run;

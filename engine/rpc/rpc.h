@@ -252,6 +252,21 @@ sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *a
                                 sessile_error *err);
 /* Its requests end as UNAVAILABLE first. Before the loop is closed. */
 void rpc_channel_close(rpc_channel *channel);
+/* What the last connection of a channel failed of, where another address or a later try
+ * does not help. */
+typedef enum rpc_fault {
+    RPC_FAULT_NONE,
+    RPC_FAULT_AUTHORITY, /* the peer's certificate: of an authority that is not believed
+                          */
+    RPC_FAULT_NAME,      /* for another host */
+    RPC_FAULT_TIME,      /* it has expired, or is not valid yet */
+    RPC_FAULT_CLIENT,    /* the peer wants a certificate of ours, or another one */
+    RPC_FAULT_NO_TLS,    /* the peer does not speak TLS */
+    RPC_FAULT_SILENT /* without TLS: the peer ended the connection, and said nothing in
+                        HTTP/2. It may be one that wants TLS */
+} rpc_fault;
+rpc_fault rpc_channel_fault(const rpc_channel *channel);
+
 /* ms since the peer was last heard (bytes of any kind), if it is connected; -1: it is
  * not. With limits.ms.ping it tells within that time whether the peer is there. */
 int rpc_channel_silence(const rpc_channel *channel);

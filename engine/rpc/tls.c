@@ -1,5 +1,10 @@
 /*
- * tls.c: TLS by OpenSSL: contexts made of files, and links over sockets.
+ * tls.c: TLS by OpenSSL: contexts made of files, and links, which turn bytes into sealed
+ * ones and back.
+ *
+ * A link has no socket. OpenSSL would read and write one in pieces, a record or less at a
+ * time; a connection reads and writes all that there is at once. What is written here
+ * waits in a buffer of the link.
  *
  * A context never changes. Reading the files again makes another one, which new links
  * use; a link keeps its own until it ends. So nothing is locked but the pointer to it.
@@ -13,6 +18,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -37,14 +43,20 @@ struct rpc_tls {
     pthread_mutex_t lock; /* of what follows */
     SSL_CTX *context;
     int64_t expires;
+    BIO_METHOD *bytes; /* how OpenSSL reaches a link's bytes */
 };
 
 struct tls_link {
-    allocator alloc;
+    const allocator *alloc;
     SSL *ssl;
-    int wants_write;
+    struct {
+        const unsigned char *data; /* of tls_feed(), what is left of it */
+        size_t size;
+    } in;
+    buf out;
     char name[256];
     const char *failure;
+    rpc_fault fault;
 };
 
 /* ---------------------------------------------------------------------- files */
@@ -190,9 +202,7 @@ static int configure(rpc_tls *tls, SSL_CTX *context)
     static const unsigned char h2[] = "\x02h2";
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
         return -1;
@@ -228,6 +238,51 @@ static sessile_status context_open(SSL_CTX **out, rpc_tls *tls, sessile_error *e
     return status;
 }
 
+/* OpenSSL's door to the bytes of a link: it takes what was fed, and is never made to wait
+ * when it writes. */
+static int take_bytes(BIO *bio, char *out, int size)
+{
+    tls_link *link = BIO_get_data(bio);
+    size_t n = size > 0 ? (size_t)size : 0;
+    if (n > link->in.size)
+        n = link->in.size;
+    BIO_clear_retry_flags(bio);
+    if (!n) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    memcpy(out, link->in.data, n);
+    link->in.data += n;
+    link->in.size -= n;
+    return (int)n;
+}
+
+static int put_bytes(BIO *bio, const char *data, int size)
+{
+    tls_link *link = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    buf_put(&link->out, data, size > 0 ? (size_t)size : 0);
+    return link->out.failed ? -1 : size;
+}
+
+static long control_bytes(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio;
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *bytes_method(void)
+{
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "link");
+    if (method && BIO_meth_set_read(method, take_bytes) &&
+        BIO_meth_set_write(method, put_bytes) && BIO_meth_set_ctrl(method, control_bytes))
+        return method;
+    BIO_meth_free(method);
+    return NULL;
+}
+
 static char *copied(const allocator *a, const char *text, int *failed)
 {
     char *copy = text ? mem_dup(a, text, strlen(text)) : NULL;
@@ -245,6 +300,7 @@ static void tls_free(rpc_tls *tls)
 {
     allocator a = tls->alloc;
     SSL_CTX_free(tls->context);
+    BIO_meth_free(tls->bytes);
     freed(&a, tls->files.cert);
     freed(&a, tls->files.key);
     freed(&a, tls->files.ca);
@@ -277,6 +333,8 @@ sessile_status rpc_tls_open(rpc_tls **out, int server, const rpc_tls_files *file
     tls->files.key = copied(a, files->key, &failed);
     tls->files.ca = copied(a, files->ca, &failed);
     tls->files.name = copied(a, files->name, &failed);
+    tls->bytes = bytes_method();
+    failed |= !tls->bytes;
     status = failed ? fail_nomem(err) : context_open(&tls->context, tls, err);
     if (status) {
         tls_free(tls);
@@ -348,17 +406,30 @@ static int expect(SSL *ssl, const char *host)
                : -1;
 }
 
-tls_link *tls_link_new(rpc_tls *tls, int fd, const char *host)
+/* 0, or -1: no memory. */
+static int use_bytes(tls_link *link, const BIO_METHOD *method)
 {
-    tls_link *link = mem_zalloc(&tls->alloc, sizeof *link);
+    BIO *bio = BIO_new(method);
+    if (!bio)
+        return -1;
+    BIO_set_data(bio, link);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(link->ssl, bio, bio);
+    return 0;
+}
+
+tls_link *tls_link_new(rpc_tls *tls, const char *host, const allocator *a)
+{
+    tls_link *link = mem_zalloc(a, sizeof *link);
     if (!link)
         return NULL;
-    link->alloc = tls->alloc;
+    link->alloc = a;
     link->failure = "";
+    buf_init(&link->out, a);
     pthread_mutex_lock(&tls->lock);
     link->ssl = SSL_new(tls->context);
     pthread_mutex_unlock(&tls->lock);
-    if (!link->ssl || SSL_set_fd(link->ssl, fd) != 1 ||
+    if (!link->ssl || use_bytes(link, tls->bytes) ||
         (!tls->server && expect(link->ssl, tls->files.name ? tls->files.name : host))) {
         tls_link_free(link);
         return NULL;
@@ -372,13 +443,12 @@ tls_link *tls_link_new(rpc_tls *tls, int fd, const char *host)
 
 void tls_link_free(tls_link *link)
 {
-    allocator a;
     if (!link)
         return;
-    a = link->alloc;
     SSL_free(link->ssl);
     ERR_clear_error();
-    mem_free(&a, link, sizeof *link);
+    buf_deinit(&link->out);
+    mem_free(link->alloc, link, sizeof *link);
 }
 
 /* A text of a certificate as a name of ours: 0; -1: it is empty, long, or no plain text.
@@ -423,16 +493,63 @@ static void find_name(tls_link *link)
     GENERAL_NAMES_free(names);
 }
 
+/* What OpenSSL has found wrong with the peer, or the peer with us. */
+static rpc_fault find_fault(const tls_link *link)
+{
+    switch (SSL_get_verify_result(link->ssl)) {
+    case X509_V_OK:
+        break;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return RPC_FAULT_NAME;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return RPC_FAULT_TIME;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+        return RPC_FAULT_AUTHORITY;
+    default:
+        return RPC_FAULT_NONE;
+    }
+    switch (ERR_GET_REASON(ERR_peek_last_error())) {
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        return RPC_FAULT_CLIENT;
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+        return RPC_FAULT_NO_TLS;
+    default:
+        return RPC_FAULT_NONE;
+    }
+}
+
 /* As tls_read() of what OpenSSL answered. */
 static long result(tls_link *link, int n)
 {
-    int error = n > 0 ? SSL_ERROR_NONE : SSL_get_error(link->ssl, n);
-    link->wants_write = error == SSL_ERROR_WANT_WRITE;
+    int error;
     if (n > 0)
         return n;
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+    error = SSL_get_error(link->ssl, n);
+    if (error == SSL_ERROR_WANT_READ)
         return 0;
+    if (error == SSL_ERROR_SSL && !link->fault)
+        link->fault = find_fault(link);
     return -1;
+}
+
+void tls_feed(tls_link *link, const void *data, size_t size)
+{
+    link->in.data = data;
+    link->in.size = size;
 }
 
 int tls_handshake(tls_link *link)
@@ -456,26 +573,23 @@ int tls_handshake(tls_link *link)
     return n;
 }
 
-static int clipped(size_t size)
-{
-    return size > 1 << 30 ? 1 << 30 : (int)size;
-}
-
 long tls_read(tls_link *link, void *out, size_t size)
 {
     ERR_clear_error();
-    return result(link, SSL_read(link->ssl, out, clipped(size)));
+    return result(link, SSL_read(link->ssl, out, size > INT_MAX ? INT_MAX : (int)size));
 }
 
-long tls_write(tls_link *link, const void *data, size_t size)
+int tls_write(tls_link *link, const void *data, size_t size)
 {
     ERR_clear_error();
-    return result(link, SSL_write(link->ssl, data, clipped(size)));
+    if (size > INT_MAX || SSL_write(link->ssl, data, (int)size) != (int)size)
+        return -1;
+    return link->out.failed ? -1 : 0;
 }
 
-int tls_wants_write(const tls_link *link)
+buf *tls_out(tls_link *link)
 {
-    return link->wants_write;
+    return &link->out;
 }
 
 void tls_bye(tls_link *link)
@@ -503,4 +617,9 @@ const char *tls_peer_name(const tls_link *link)
 const char *tls_failure(const tls_link *link)
 {
     return link->failure;
+}
+
+rpc_fault tls_fault(const tls_link *link)
+{
+    return link->fault;
 }

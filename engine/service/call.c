@@ -17,6 +17,7 @@
  * so to the client, and the worker finds the call over.
  */
 #include "service/http.h"
+#include "service/memories.h"
 #include "service/nodes.h"
 #include "service/observe.h"
 #include "service/watch.h"
@@ -27,7 +28,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
-enum { REQUEST_ON_LOOP = 4096 };
+enum { REQUEST_ON_LOOP = 4096, EARLY_MOST = 64 * 1024 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -39,6 +40,7 @@ static void call_free(call *c)
         stream->free(c);
     buf_deinit(&c->speech.joined.bytes);
     buf_deinit(&c->request);
+    buf_deinit(&c->early);
     pthread_mutex_destroy(&c->mutex);
     rpc_call_drop(c->rpc);
     mem_free(&a, c, sizeof *c);
@@ -63,9 +65,11 @@ static call *call_open(service *s, rpc_call *rpc, const method *m)
     c->rpc = rpc;
     c->method = m;
     c->flags = STATUS_AGAIN;
+    c->astray = 1;
     if (rpc_call_kind(rpc) != RPC_GRPC)
         c->speech.as = http_speech(m);
     buf_init(&c->request, &s->alloc);
+    buf_init(&c->early, &s->alloc);
     buf_init(&c->speech.joined.bytes, &s->alloc);
     atomic_init(&c->speech.headed, 0);
     atomic_init(&c->speech.translated, 0);
@@ -92,19 +96,11 @@ static void refuse(call *c, sessile_status status, const char *why)
     call_fail(c, &err);
 }
 
-/* The method of a path, if this server has its service. */
-static const method *served(const service *s, const char *path)
-{
-    const method *m = method_find(path);
-    unsigned of = m && m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS;
-    return m && (m->flags & METHOD_LOOP || s->settings.services & of) ? m : NULL;
-}
-
 static void begun(void *ud, rpc_call *rpc)
 {
     service *s = ud;
     const int http = rpc_call_kind(rpc) != RPC_GRPC;
-    const method *m = http ? http_begun(s, rpc) : served(s, rpc_call_path(rpc));
+    const method *m = http ? http_begun(s, rpc) : method_served(s, rpc_call_path(rpc));
     if (m && !call_open(s, rpc, m))
         rpc_finish(rpc, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
     else if (!m && !http)
@@ -118,12 +114,40 @@ static void run_job(job *j)
     call_release(c);
 }
 
+static uint64_t text_hash(const char *text)
+{
+    return text ? hash64(text, strlen(text)) : 0;
+}
+
+/* Of a memory, by its names: the same request of two callers may be about two memories,
+ * each caller's own. */
+static uint64_t memory_lane(const call *c, const sessile_slice names[3],
+                            decoded_names named)
+{
+    const int own = named == NAMES_OWN && names[1].size == 0;
+    const uint64_t parts[] = {
+        hash64(names[0].size ? names[0].data : "", names[0].size),
+        hash64(names[1].size ? names[1].data : "", names[1].size),
+        own ? text_hash(rpc_call_header(c->rpc, "authorization")) : 0,
+        own ? text_hash(rpc_call_certificate(c->rpc)) : 0,
+    };
+    return hash64(parts, sizeof parts) | 1;
+}
+
 static void set_lane(call *c)
 {
-    if (c->method->flags & METHOD_DUPLEX)
-        c->job.lane = decode_lane_inside(c->request.data, c->request.size);
-    else if (!(c->method->flags & (METHOD_ALL | METHOD_APART)))
-        c->job.lane = decode_lane(c->request.data, c->request.size);
+    const char *data = c->request.data;
+    const size_t size = c->request.size;
+    sessile_slice names[3];
+    if (c->method->flags & (METHOD_ALL | METHOD_APART))
+        return;
+    decoded_names named = decode_names(c->method->input, data, size, names);
+    if (named != NAMES_NONE && names[2].size == 0)
+        c->job.lane = memory_lane(c, names, named);
+    else if (c->method->flags & METHOD_DUPLEX)
+        c->job.lane = decode_lane_inside(data, size);
+    else
+        c->job.lane = decode_lane(data, size);
 }
 
 /* Of JSON its session is not known before a worker has read it. */
@@ -205,6 +229,19 @@ static void start(call *c)
         call_submit(c);
 }
 
+/* A request that came before the call stayed waits for that. */
+static void keep_early(call *c, const void *data, size_t size)
+{
+    if (size > EARLY_MOST - c->early.size) {
+        refuse(c, SESSILE_LIMIT, "read the answers before you ask on");
+        return;
+    }
+    buf_put(&c->early, &size, sizeof size);
+    buf_put(&c->early, data, size);
+    if (c->early.failed)
+        refuse(c, SESSILE_NOMEM, "the server is out of memory");
+}
+
 static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
 {
     call *c = rpc_call_own(rpc);
@@ -218,6 +255,8 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
             relay_message(c->relay, data, size);
         else if (stream && stream->message)
             stream->message(c, data, size);
+        else if (c->method->flags & METHOD_REFLECTS)
+            keep_early(c, data, size);
         else
             refuse(c, SESSILE_INVALID,
                    duplex ? "an answer came before it was asked for"
@@ -241,12 +280,13 @@ static void ended(void *ud, rpc_call *rpc)
         refuse(c, SESSILE_INVALID, "the call has no request");
         return;
     }
-    const call_stream *stream = atomic_load(&c->stream);
     if (!(c->method->flags & METHOD_DUPLEX)) {
         start(c);
         return;
     }
+    /* A worker stays first and looks at `half` then: one of the two sees the other. */
     atomic_store(&c->half, 1);
+    const call_stream *stream = atomic_load(&c->stream);
     if (c->relay)
         relay_half(c->relay);
     else if (stream && stream->ended)
@@ -369,9 +409,7 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     return SESSILE_OK;
 }
 
-/* 0: the session was removed, or its handle can no longer write. The next call opens it
- * again. */
-static int can_stay(sessile_status status)
+int call_can_stay(sessile_status status)
 {
     switch (status) {
     case SESSILE_NOTFOUND:
@@ -390,19 +428,26 @@ void call_poke(call *c)
 {
     if (c->kept && c->server->watch)
         watch_poke(c->server->watch, kept_session(c->kept));
+    if (c->kept && c->astray && !(c->method->flags & METHOD_READS))
+        poke_owner(c);
 }
 
-static void give_session(call *c, sessile_status status)
+/* 1: what the call is about was removed. */
+static int give_back(call *c, sessile_status status)
 {
+    int removed = memories_give(c, status);
     pthread_mutex_lock(&c->mutex);
     sessile_session *session = c->session;
     c->session = NULL;
     pthread_mutex_unlock(&c->mutex);
     (void)sessile_session_close(session, NULL);
     call_poke(c);
-    if (c->kept)
-        keep_give(c->server->keep, c->kept, can_stay(status));
+    if (c->kept) {
+        keep_give(c->server->keep, c->kept, call_can_stay(status));
+        removed |= status == SESSILE_NOTFOUND;
+    }
     c->kept = NULL;
+    return removed;
 }
 
 static sessile_status run_method(call *c, const ProtobufCMessage *request,
@@ -416,16 +461,16 @@ static sessile_status run_method(call *c, const ProtobufCMessage *request,
     span_end(&engine);
     if (atomic_load(&c->stream))
         return SESSILE_OK;
-    int stale = status == SESSILE_NOTFOUND && c->warm && c->replies == 0;
+    int again = status == SESSILE_NOTFOUND && c->warm && c->replies == 0;
     if (!status && c->no_memory)
         status = fail_nomem(err);
-    give_session(c, status);
-    /* The name may belong to another session by now, which this handle never sees. */
-    if (stale) {
+    again &= give_back(c, status);
+    /* The name may belong to another one by now, which this handle never sees. */
+    if (again) {
         c->warm = 0;
         error_clear(err);
         status = c->method->run(c, request, err);
-        give_session(c, status);
+        (void)give_back(c, status);
     }
     return status;
 }
@@ -513,7 +558,7 @@ void call_stay(call *c, const call_stream *stream, void *own)
 
 void call_leave(call *c, sessile_status status, const sessile_error *err)
 {
-    give_session(c, status);
+    (void)give_back(c, status);
     finish(c, status, err);
     call_release(c);
 }
@@ -530,6 +575,13 @@ sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error
     buf_deinit(&bytes);
     return sent == 0 ? SESSILE_OK
                      : fail(err, SESSILE_CANCELLED, "nobody waits for the reply");
+}
+
+int call_is_full(const call *c)
+{
+    rpc_limits limits;
+    rpc_limits_init(&limits);
+    return rpc_unsent(c->rpc) > limits.bytes.unsent;
 }
 
 /* ---------------------------------------------------------------------- replies */

@@ -8,76 +8,13 @@
  * bounded. What the walk does not understand is refused, so it and protobuf-c see the
  * same message.
  */
-#include "service/server.h"
+#include "service/memories.h"
 
 #include <string.h>
 
+#include "service/wire.h"
+
 enum { DEPTH_MOST = 16, PARTS_MOST = 100000 };
-
-typedef enum wire_type {
-    WIRE_VARINT = 0,
-    WIRE_64 = 1,
-    WIRE_SIZED = 2,
-    WIRE_32 = 5
-} wire_type;
-
-typedef struct reader {
-    const unsigned char *at, *end;
-} reader;
-
-typedef struct field {
-    uint32_t id;
-    wire_type type;
-    uint64_t number; /* of a varint */
-    reader bytes;    /* of a sized field */
-} field;
-
-/* 1, or 0: it does not end within 10 bytes, or at all. */
-static int read_varint(reader *r, uint64_t *out)
-{
-    uint64_t n = 0;
-    for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
-        unsigned char byte = *r->at++;
-        if (shift == 63 && byte > 1)
-            return 0;
-        n |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            *out = n;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* The next field: 1, or 0: it is malformed. Groups are: nobody writes them any more. */
-static int read_field(reader *r, field *out)
-{
-    uint64_t tag, size;
-    if (!read_varint(r, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
-        return 0;
-    *out = (field){.id = (uint32_t)(tag >> 3), .type = (wire_type)(tag & 7)};
-    switch (out->type) {
-    case WIRE_VARINT:
-        return read_varint(r, &out->number);
-    case WIRE_64:
-        size = 8;
-        break;
-    case WIRE_32:
-        size = 4;
-        break;
-    case WIRE_SIZED:
-        if (!read_varint(r, &size))
-            return 0;
-        break;
-    default:
-        return 0;
-    }
-    if (size > (size_t)(r->end - r->at))
-        return 0;
-    out->bytes = (reader){r->at, r->at + size};
-    r->at += size;
-    return 1;
-}
 
 typedef struct walk {
     size_t parts;
@@ -148,24 +85,16 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
                               size_t size, arena *memory, ProtobufCMessage **out,
                               sessile_error *err)
 {
-    static const unsigned char none;
-    const unsigned char *bytes = size ? data : &none;
+    const reader bytes = reader_of(data, size);
     walk w = {0, err};
     ProtobufCAllocator from = {arena_alloc, arena_keep, memory};
-    sessile_status status = walk_message(&w, type, (reader){bytes, bytes + size}, 0);
+    sessile_status status = walk_message(&w, type, bytes, 0);
     if (status)
         return status;
-    *out = protobuf_c_message_unpack(type, &from, size, bytes);
+    *out = protobuf_c_message_unpack(type, &from, size, bytes.at);
     return *out ? SESSILE_OK
                 : fail(err, SESSILE_INVALID, "the request is no %s of sessile.proto",
                        type->short_name);
-}
-
-static reader reader_of(const void *data, size_t size)
-{
-    static const unsigned char none;
-    const unsigned char *bytes = size ? data : &none;
-    return (reader){bytes, bytes + size};
 }
 
 uint64_t decode_lane_inside(const void *data, size_t size)
@@ -187,25 +116,22 @@ uint64_t decode_lane(const void *data, size_t size)
     return 0;
 }
 
-/* The bytes of the last field of that number; nothing: there is none. */
-static reader find_field(reader r, uint32_t id)
+/* 1: it is a session's name, or a memory's. */
+static int is_named(const ProtobufCFieldDescriptor *first)
 {
-    reader out = {NULL, NULL};
-    field f;
-    while (r.at < r.end && read_field(&r, &f))
-        if (f.id == id && f.type == WIRE_SIZED)
-            out = f.bytes;
-    return out;
+    return first && (first->descriptor == &sessile__v1__session__descriptor ||
+                     first->descriptor == &sessile__v1__memory__descriptor);
 }
 
-/* The bytes of a message's session: its field 1, or that of the one part it has. */
-static reader find_session(const ProtobufCMessageDescriptor *type, reader bytes)
+/* The bytes of what a message is about: its field 1, or that of the one part it has. */
+static reader find_named(const ProtobufCMessageDescriptor *type, reader bytes,
+                         const ProtobufCMessageDescriptor **of)
 {
-    const ProtobufCMessageDescriptor *session = &sessile__v1__session__descriptor;
     const ProtobufCFieldDescriptor *first =
         protobuf_c_message_descriptor_get_field(type, 1);
     field f;
-    if (first && first->descriptor == session)
+    *of = is_named(first) ? first->descriptor : NULL;
+    if (*of)
         return find_field(bytes, 1);
     while (bytes.at < bytes.end && read_field(&bytes, &f)) {
         const ProtobufCFieldDescriptor *part =
@@ -213,25 +139,41 @@ static reader find_session(const ProtobufCMessageDescriptor *type, reader bytes)
         if (!part || part->type != PROTOBUF_C_TYPE_MESSAGE || f.type != WIRE_SIZED)
             continue;
         first = protobuf_c_message_descriptor_get_field(part->descriptor, 1);
-        if (first && first->descriptor == session &&
-            part->label != PROTOBUF_C_LABEL_REPEATED)
+        *of = is_named(first) ? first->descriptor : NULL;
+        if (*of && part->label != PROTOBUF_C_LABEL_REPEATED)
             return find_field(f.bytes, 1);
     }
     return (reader){NULL, NULL};
 }
 
-int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
-                 sessile_slice out[3])
+/* Memory.shared */
+static int is_shared(reader r)
 {
-    reader session = find_session(type, reader_of(data, size));
-    reader raw = find_field(session, 4);
-    if (raw.at)
-        session = raw;
+    int shared = 0;
+    field f;
+    while (r.at < r.end && read_field(&r, &f))
+        if (f.id == 3 && f.type == WIRE_VARINT)
+            shared = f.number != 0;
+    return shared;
+}
+
+decoded_names decode_names(const ProtobufCMessageDescriptor *type, const void *data,
+                           size_t size, sessile_slice out[3])
+{
+    const ProtobufCMessageDescriptor *of;
+    const reader named = find_named(type, reader_of(data, size), &of);
+    const reader raw = find_field(named, 4);
+    const int is_memory = of == &sessile__v1__memory__descriptor;
     for (uint32_t i = 0; i < 3; i++) {
-        reader name = find_field(session, i + 1);
+        reader name = find_field(raw.at ? raw : named, i + 1);
         out[i] = (sessile_slice){(const char *)name.at, (size_t)(name.end - name.at)};
     }
-    return out[2].size > 0;
+    if (!is_memory)
+        return out[2].size ? NAMES_OWN : NAMES_NONE;
+    out[2] = (sessile_slice){NULL, 0};
+    if (!named.at)
+        return NAMES_NONE;
+    return is_shared(named) ? NAMES_SHARED : NAMES_OWN;
 }
 
 int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data, size_t size)

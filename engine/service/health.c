@@ -20,7 +20,12 @@
 #define SERVICE_UNKNOWN \
     GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
 
-typedef enum asked { ASKED_SERVER, ASKED_REPLICAS, ASKED_NOBODY } asked;
+typedef enum asked {
+    ASKED_SERVER,
+    ASKED_REPLICAS,
+    ASKED_NOBODY,
+    ASKED_NOTHING /* its call only ends with the service */
+} asked;
 
 struct watcher {
     call *call;
@@ -39,7 +44,7 @@ static asked what_is_asked(const void *request)
 
 static int status_of(const nodes *n, asked what)
 {
-    if (what == ASKED_NOBODY)
+    if (what == ASKED_NOBODY || what == ASKED_NOTHING)
         return SERVICE_UNKNOWN;
     int good = what == ASKED_SERVER ? nodes_serving(n) : nodes_replicated(n);
     return good ? SERVING : NOT_SERVING;
@@ -63,23 +68,35 @@ static sessile_status check_health(call *c, const void *request, sessile_error *
 
 /* ---------------------------------------------------------------------- watching */
 
-static sessile_status watch_health(call *c, const void *request, sessile_error *err)
+/* NULL: no memory. */
+static watcher *watch_for(call *c, asked what)
 {
     nodes *n = c->server->nodes;
     peers *p = peers_of(n, c->rpc);
     watcher *w = p ? mem_zalloc(&n->alloc, sizeof *w) : NULL;
     if (!w)
-        return fail_nomem(err);
+        return NULL;
     w->call = c;
-    w->what = what_is_asked(request);
-    w->told = status_of(n, w->what);
+    w->what = what;
+    w->told = status_of(n, what);
     w->next = p->watchers;
     w->at = &p->watchers;
     if (w->next)
         w->next->at = &w->next;
     p->watchers = w;
     c->watcher = w;
-    return reply(c, w->told, err);
+    return w;
+}
+
+static sessile_status watch_health(call *c, const void *request, sessile_error *err)
+{
+    const watcher *w = watch_for(c, what_is_asked(request));
+    return w ? reply(c, w->told, err) : fail_nomem(err);
+}
+
+int health_end_with(call *c)
+{
+    return watch_for(c, ASKED_NOTHING) ? 0 : -1;
 }
 
 void health_gone(watcher *w)

@@ -49,6 +49,7 @@ static void refuse_verb(rpc_call *rpc, const char *allowed)
     http_refuse(rpc, 405, "unimplemented", text, &allow);
 }
 
+/* Methods of sessile.proto alone: health is asked at /healthz, and records are bytes. */
 const method *http_begun(service *s, rpc_call *rpc)
 {
     const char *path = rpc_call_path(rpc), *verb = rpc_call_method(rpc);
@@ -64,14 +65,16 @@ const method *http_begun(service *s, rpc_call *rpc)
         return NULL;
     }
     if (s->settings.json)
-        m = method_find(events ? EVENTS : path);
-    if (!m)
+        m = method_served(s, events ? EVENTS : path);
+    if (!m || m->flags & (METHOD_LOOP | METHOD_RECORDS | METHOD_REFLECTS))
         http_refuse(rpc, 404, "unimplemented", "there is nothing at this path", NULL);
     else if (!posts && !(gets && events))
         refuse_verb(rpc, events ? "GET, POST" : "POST");
     else if (m->flags & METHOD_DUPLEX)
-        http_refuse(rpc, 501, "unimplemented",
-                    "a stream of requests needs gRPC; Turn and Answer do the same", NULL);
+        http_refuse(
+            rpc, 501, "unimplemented",
+            "a stream of requests needs gRPC; methods that answer once do the same",
+            NULL);
     else if (posts && !is_json_type(rpc_call_header(rpc, "content-type")))
         http_refuse(rpc, 415, "invalid_argument", "the content type is application/json",
                     NULL);

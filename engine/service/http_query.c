@@ -3,31 +3,15 @@
 
 #include <string.h>
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "base/text.h"
 
 /* Decodes in place: 1, or 0: it is malformed, or has a NUL. */
 static int decode_percent(char *text)
 {
-    char *out = text;
-    for (; *text; text++) {
-        if (*text == '%') {
-            int high = hex(text[1]), low = high < 0 ? -1 : hex(text[2]);
-            if (low < 0 || high * 16 + low == 0)
-                return 0;
-            *out++ = (char)(high * 16 + low);
-            text += 2;
-        } else {
-            *out++ = *text == '+' ? ' ' : *text;
-        }
-    }
-    *out = '\0';
-    return 1;
+    const size_t size = strlen(text);
+    for (char *plus = text; (plus = strchr(plus, '+')) != NULL;)
+        *plus = ' ';
+    return url_decode(text, size + 1, text, size) == 0;
 }
 
 sessile_status http_query_read(char *query, http_query *out, sessile_error *err)

@@ -1,12 +1,12 @@
 /*
- * keep.c: the sessions that are open.
+ * keep.c: the sessions and the memories that are open.
  *
- * A session is opened once, through the host's handle, and lent to calls; each call makes
- * a handle of its own principal over it. What a session has read stays in memory, so that
- * the next call reads only what is new. Idle sessions stand in a list by their last use,
- * from whose end they are closed when there are too many.
+ * A session or a memory is opened once, through the host's handle, and lent to calls;
+ * each call makes a handle of its own principal over it. What it has read stays in
+ * memory, so that the next call reads only what is new. Those that are idle stand in a
+ * list by their last use, from whose end they are closed when there are too many.
  *
- * A session is opened outside the mutex, since that takes as long as the store takes. Two
+ * They are opened outside the mutex, since that takes as long as the store takes. Two
  * calls that open the same one at the same time both do; the second one's is closed.
  */
 #include "service/server.h"
@@ -21,9 +21,10 @@ struct kept {
     uint64_t key;
     unsigned users;
     int gone; /* not in the table any more: closed when its last user gives it back */
-    sessile_session *session;
+    sessile_session *session; /* or memory; the other one is NULL */
+    sessile_memory *memory;
     size_t size;            /* of this block */
-    sessile_slice names[3]; /* id, agent, user: behind the struct */
+    sessile_slice names[3]; /* id, agent, user: behind the struct; no id: a memory */
 };
 
 struct keep {
@@ -53,6 +54,11 @@ sessile_status keep_open(keep **out, sessile_store *store, size_t most,
 sessile_session *kept_session(const kept *k)
 {
     return k->session;
+}
+
+sessile_memory *kept_memory(const kept *k)
+{
+    return k->memory;
 }
 
 size_t keep_count(keep *k)
@@ -117,6 +123,7 @@ static kept *kept_new(keep *k, const sessile_session_options *names, uint64_t ke
 static void kept_free(keep *k, kept *one)
 {
     (void)sessile_session_close(one->session, NULL);
+    sessile_memory_close(one->memory);
     mem_free(&k->alloc, one, one->size);
 }
 
@@ -188,6 +195,19 @@ static kept *borrow(keep *k, const sessile_session_options *names, uint64_t key)
     return one;
 }
 
+static sessile_status open_one(keep *k, kept *one, const sessile_session_options *names,
+                               sessile_error *err)
+{
+    sessile_memory_options memory;
+    if (names->id.size)
+        return sessile_resume(&one->session, k->store, names, err);
+    sessile_memory_options_init(&memory);
+    memory.agent = names->agent;
+    memory.user = names->user;
+    memory.must_exist = 1;
+    return sessile_memory_open(&one->memory, k->store, &memory, err);
+}
+
 sessile_status keep_take(keep *k, const sessile_session_options *names, kept **out,
                          int *fresh, sessile_error *err)
 {
@@ -202,7 +222,7 @@ sessile_status keep_take(keep *k, const sessile_session_options *names, kept **o
     kept *made = kept_new(k, names, key);
     if (!made)
         return fail_nomem(err);
-    sessile_status status = sessile_resume(&made->session, k->store, names, err);
+    sessile_status status = open_one(k, made, names, err);
     if (status) {
         kept_free(k, made);
         return status;

@@ -18,11 +18,16 @@ static const struct {
     {SESSIONS, methods_history},
     {SESSIONS, methods_watch},
     {SESSIONS, methods_run_stream},
+    {"sessile.v1.MemoryService", methods_memory},
+    {"sessile.v1.MemoryService", methods_memory_read},
+    {"sessile.v1.MemoryService", methods_memory_runs},
     {"sessile.v1.RecordService", methods_records_logs},
     {"sessile.v1.RecordService", methods_records_held},
     {"sessile.v1.RecordService", methods_records_lists},
     {"sessile.v1.NodeService", methods_nodes},
     {"grpc.health.v1.Health", methods_health},
+    {"grpc.reflection.v1.ServerReflection", methods_reflection},
+    {"grpc.reflection.v1alpha.ServerReflection", methods_reflection},
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -72,10 +77,40 @@ const method *method_find(const char *path)
     return NULL;
 }
 
+static int is_served(const service *s, const method *m)
+{
+    unsigned of = m->flags & METHOD_RECORDS ? SERVICE_RECORDS : SERVICE_SESSIONS;
+    if (m->flags & METHOD_REFLECTS)
+        return s->settings.reflection;
+    return m->flags & METHOD_LOOP || s->settings.services & of;
+}
+
+const method *method_served(const service *s, const char *path)
+{
+    const method *m = method_find(path);
+    return m && is_served(s, m) ? m : NULL;
+}
+
+/* Tables of one service stand together. */
+const char *method_service(const service *s, size_t i)
+{
+    const char *last = "";
+    for (size_t t = 0; t < TABLES; t++) {
+        if (!is_served(s, tables[t].methods) || strcmp(tables[t].service, last) == 0)
+            continue;
+        last = tables[t].service;
+        if (i-- == 0)
+            return last;
+    }
+    return NULL;
+}
+
 size_t method_number(const method *m)
 {
     size_t i = 0;
-    for (const method *one; (one = method_any(i)) && one != m;)
-        i++;
+    for (size_t t = 0; t < TABLES; t++)
+        for (const method *one = tables[t].methods; one->name; one++, i++)
+            if (one == m || strcmp(one->name, m->name) == 0)
+                return i;
     return i;
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { FOUND_MOST = 100 };
+enum { FOUND = 100, FOUND_MOST = 1000 };
 
 /* ---------------------------------------------------------------------- compactions */
 
@@ -306,6 +306,9 @@ static sessile_status search(call *c, const void *request, sessile_error *err)
         status = read_role(r->roles[i], "SearchRequest.roles", &role, err);
         options.roles |= 1u << role;
     }
+    if (!status && r->limit > FOUND_MOST)
+        status =
+            fail(err, SESSILE_LIMIT, "SearchRequest.limit is at most %d", FOUND_MOST);
     if (status)
         return status;
     /* A list selects by the beginning of an id: the others are left out of the results.
@@ -318,7 +321,7 @@ static sessile_status search(call *c, const void *request, sessile_error *err)
     status = sessile_search_open(&search, c->view, &options, err);
     if (status)
         return status;
-    status = send_results(c, search, named.id, r->limit ? r->limit : FOUND_MOST, err);
+    status = send_results(c, search, named.id, r->limit ? r->limit : FOUND, err);
     sessile_search_close(search);
     return status;
 }

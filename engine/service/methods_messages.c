@@ -1,9 +1,7 @@
 /* methods_messages.c: messages: appended, and read as a list or as a context. */
-#include "service/server.h"
+#include "service/pieces.h"
 
 #include <string.h>
-
-enum { PIECE = 1 << 20 };
 
 /* ---------------------------------------------------------------------- writing */
 
@@ -54,57 +52,70 @@ void fill_message(call *c, Sessile__V1__Message *out, const sessile_message *fro
     out->json = call_json(c, from->json);
 }
 
-/* Sends messages in pieces of about PIECE bytes, info with the last. The memory of one
- * piece is used again for the next. */
-static sessile_status send_messages(call *c, const sessile_message *rows, size_t count,
-                                    Sessile__V1__ContextInfo *info, sessile_error *err)
+/* What a list of messages was asked for with. */
+typedef struct reading {
+    sessile_messages_options options;
+    Sessile__V1__ContextInfo *info; /* of a context */
+} reading;
+
+/* The parts of a message besides its text have less than 80 bytes. */
+static size_t message_bytes(const void *row)
 {
-    sessile_status status = SESSILE_OK;
-    size_t i = 0;
-    do {
-        Sessile__V1__Messages piece = SESSILE__V1__MESSAGES__INIT;
-        size_t bytes = 0, n = 0;
-        arena all = c->arena;
-        arena_init(&c->arena, all.alloc);
-        while (i + n < count && (n == 0 || bytes + rows[i + n].json.size <= PIECE))
-            bytes += rows[i + n++].json.size;
-        piece.messages = call_rows(c, n, &sessile__v1__message__descriptor);
-        for (size_t k = 0; piece.messages && k < n; k++)
-            fill_message(c, piece.messages[k], &rows[i + k]);
-        piece.n_messages = piece.messages ? n : 0;
-        i += n;
-        piece.info = i == count ? info : NULL;
-        status = call_reply(c, &piece.base, err);
-        arena_free(&c->arena);
-        c->arena = all;
-    } while (!status && i < count);
-    return status;
+    return ((const sessile_message *)row)->json.size + 80;
+}
+
+static const ProtobufCMessage *message_piece(call *c, void *what, const void *rows,
+                                             size_t n, int last)
+{
+    const reading *r = what;
+    const sessile_message *from = rows;
+    Sessile__V1__Messages *out = call_make(c, &sessile__v1__messages__descriptor);
+    if (!out)
+        return NULL;
+    out->messages = call_rows(c, n, &sessile__v1__message__descriptor);
+    for (size_t i = 0; out->messages && i < n; i++)
+        fill_message(c, out->messages[i], &from[i]);
+    out->n_messages = out->messages ? n : 0;
+    out->info = last ? r->info : NULL;
+    return &out->base;
+}
+
+/* What was read is asked for by its first and its last entry from now on: the path
+ * between the two stays as it is. */
+static sessile_status read_messages(call *c, void *what, void **out, size_t *count,
+                                    sessile_error *err)
+{
+    reading *r = what;
+    sessile_message *rows = NULL;
+    sessile_status status = sessile_messages(c->session, &r->options, &rows, count, err);
+    *out = rows;
+    if (status || *count == 0)
+        return status;
+    r->options.from = rows[0].key.entry;
+    r->options.at = rows[*count - 1].key.entry;
+    r->options.last = r->options.limit = 0;
+    return SESSILE_OK;
 }
 
 static sessile_status get_messages(call *c, const void *request, sessile_error *err)
 {
+    static const list_kind list = {sizeof(sessile_message), read_messages, message_bytes,
+                                   message_piece};
     const Sessile__V1__MessagesRequest *r = request;
-    sessile_messages_options options;
     sessile_session *session;
-    sessile_message *rows;
-    size_t count;
-    sessile_status status = call_session(c, r->session, &session, err);
+    reading *all = call_new(c, sizeof *all);
+    sessile_status status =
+        all ? call_session(c, r->session, &session, err) : fail_nomem(err);
     if (status)
         return status;
-    sessile_messages_options_init(&options);
-    options.from = entry_id(r->from);
-    options.at = entry_id(r->at);
-    options.limit = (size_t)r->limit;
-    options.last = (size_t)r->last;
+    sessile_messages_options_init(&all->options);
+    all->options.from = entry_id(r->from);
+    all->options.at = entry_id(r->at);
+    all->options.limit = (size_t)r->limit;
+    all->options.last = (size_t)r->last;
     if (*r->role)
-        status = read_role(r->role, "MessagesRequest.role", &options.role, err);
-    if (!status)
-        status = sessile_messages(session, &options, &rows, &count, err);
-    if (status)
-        return status;
-    status = send_messages(c, rows, count, NULL, err);
-    sessile_free(rows);
-    return status;
+        status = read_role(r->role, "MessagesRequest.role", &all->options.role, err);
+    return status ? status : reply_list(c, &list, all, err);
 }
 
 static Sessile__V1__ContextInfo *info_of(call *c, const sessile_context_info *from)
@@ -121,22 +132,37 @@ static Sessile__V1__ContextInfo *info_of(call *c, const sessile_context_info *fr
     return out;
 }
 
+/* The context at an entry stays as it is; the head may move. */
+static sessile_status read_context(call *c, void *what, void **out, size_t *count,
+                                   sessile_error *err)
+{
+    reading *r = what;
+    sessile_context_info info;
+    sessile_message *rows = NULL;
+    sessile_status status =
+        sessile_context(c->session, r->options.at, &rows, count, &info, err);
+    *out = rows;
+    if (status || r->info)
+        return status;
+    r->info = info_of(c, &info);
+    if (r->options.at == SESSILE_NO_ID)
+        r->options.at = info.head;
+    return SESSILE_OK;
+}
+
 static sessile_status get_context(call *c, const void *request, sessile_error *err)
 {
+    static const list_kind list = {sizeof(sessile_message), read_context, message_bytes,
+                                   message_piece};
     const Sessile__V1__ContextRequest *r = request;
-    sessile_context_info info;
     sessile_session *session;
-    sessile_message *rows;
-    size_t count;
-    sessile_status status = call_session(c, r->session, &session, err);
+    reading *all = call_new(c, sizeof *all);
+    sessile_status status =
+        all ? call_session(c, r->session, &session, err) : fail_nomem(err);
     if (status)
         return status;
-    status = sessile_context(session, entry_id(r->at), &rows, &count, &info, err);
-    if (status)
-        return status;
-    status = send_messages(c, rows, count, info_of(c, &info), err);
-    sessile_free(rows);
-    return status;
+    all->options.at = entry_id(r->at);
+    return reply_list(c, &list, all, err);
 }
 
 static sessile_status get_entry(call *c, const void *request, sessile_error *err)

@@ -1,5 +1,11 @@
-/* methods_nodes.c: the servers that share the store, as the store has them. */
+/*
+ * methods_nodes.c: the servers that share the store, as the store has them; and what they
+ * tell each other.
+ */
 #include "service/nodes.h"
+#include "service/watch.h"
+
+#include "api/inside.h"
 
 static void fill(call *c, Sessile__V1__NodeInfo *out, const sessile_store_node *from)
 {
@@ -33,7 +39,23 @@ static sessile_status list_nodes(call *c, const void *request, sessile_error *er
     return out ? call_reply(c, &out->base, err) : fail_nomem(err);
 }
 
+/* Nothing in it is believed: it makes the server look. */
+static sessile_status be_poked(call *c, const void *request, sessile_error *err)
+{
+    sessile_session_options names;
+    sessile_status status = call_names(c, request, &names, err);
+    if (!status)
+        status = call_may_see(c, &names, err);
+    if (status)
+        return status;
+    if (!names.agent.size)
+        names.agent = sessile_text(api_default_agent(c->server->store));
+    watch_look(c->server->watch, &names);
+    return reply_empty(c, err);
+}
+
 const method methods_nodes[] = {
+    METHOD("Poke", be_poked, session, METHOD_READS | METHOD_ALL),
     METHOD("Nodes", list_nodes, empty, METHOD_READS | METHOD_ALL),
     {NULL, NULL, 0, NULL},
 };

@@ -8,41 +8,18 @@
  */
 #include "service/runs.h"
 
-/* Runs to its end, and replies. Frees the run. */
-static sessile_status finish_run(call *c, begun *b, sessile_error *err)
+static sessile_status send_once(call *c, const begun *b, Sessile__V1__Need *parked,
+                                sessile_error *err)
 {
     Sessile__V1__Outcome *out;
-    Sessile__V1__Need *asked = NULL;
-    sessile_need need;
-    int parked = 0;
-    sessile_status status;
-    while (!parked && (status = sessile_run_step(b->run, &need, err)) == SESSILE_NEEDS) {
-        asked = runs_need(c, &need);
-        status = runs_park(b->run, &need, &parked, err);
-        if (status)
-            break;
-    }
-    if (!status)
-        status = runs_outcome(c, b, parked ? asked : NULL, &out, err);
-    if (!status)
-        status = call_reply(c, &out->base, err);
-    sessile_run_free(b->run);
-    return status;
+    sessile_status status = runs_outcome(c, b, parked, &out, err);
+    return status ? status : call_reply(c, &out->base, err);
 }
-
-/* A method of one of the requests of runs.h. */
-#define RUNS(name, begin)                                                        \
-    static sessile_status name(call *c, const void *request, sessile_error *err) \
-    {                                                                            \
-        begun b = {NULL, NULL, 0};                                               \
-        sessile_status status = begin(c, request, &b, err);                      \
-        return status ? status : finish_run(c, &b, err);                         \
-    }
-RUNS(turn, begin_turn)
-RUNS(compact, begin_compact)
-RUNS(plan, begin_plan)
-RUNS(branch, begin_branch)
-RUNS(answer, begin_answer)
+RUN_ONCE(turn, begin_turn)
+RUN_ONCE(compact, begin_compact)
+RUN_ONCE(plan, begin_plan)
+RUN_ONCE(branch, begin_branch)
+RUN_ONCE(answer, begin_answer)
 
 static sessile_status list_pending_runs(call *c, const void *request, sessile_error *err)
 {

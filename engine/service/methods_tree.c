@@ -2,10 +2,10 @@
  * methods_tree.c: the tree of a session, and the sessions that come from it: forks and
  * children.
  */
-#include "service/server.h"
+#include "service/pieces.h"
 
-/* Nodes in a piece of a tree: the longest has less than 100 bytes, so it is 1 MiB. */
-enum { PIECE_NODES = 10000 };
+/* The longest node in a reply has less. */
+enum { NODE_BYTES = 100 };
 
 /* ---------------------------------------------------------------------- the tree */
 
@@ -29,49 +29,70 @@ static void fill_node(call *c, Sessile__V1__Node *out, const sessile_node *from)
     out->in_context = from->in_context;
 }
 
-/* Sends nodes in pieces. The memory of one piece is used again for the next. */
-static sessile_status send_nodes(call *c, const sessile_node *rows, size_t count,
-                                 sessile_error *err)
+/* What a tree was asked for with. */
+typedef struct reading {
+    sessile_tree_options options;
+    sessile_id length; /* of the log when it was read; 0: not yet */
+} reading;
+
+static size_t node_bytes(const void *row)
 {
-    sessile_status status = SESSILE_OK;
-    size_t i = 0;
-    do {
-        Sessile__V1__Nodes piece = SESSILE__V1__NODES__INIT;
-        size_t n = count - i < PIECE_NODES ? count - i : PIECE_NODES;
-        arena all = c->arena;
-        arena_init(&c->arena, all.alloc);
-        piece.nodes = call_rows(c, n, &sessile__v1__node__descriptor);
-        for (size_t k = 0; piece.nodes && k < n; k++)
-            fill_node(c, piece.nodes[k], &rows[i + k]);
-        piece.n_nodes = piece.nodes ? n : 0;
-        i += n;
-        status = call_reply(c, &piece.base, err);
-        arena_free(&c->arena);
-        c->arena = all;
-    } while (!status && i < count);
-    return status;
+    (void)row;
+    return NODE_BYTES;
+}
+
+static const ProtobufCMessage *node_piece(call *c, void *what, const void *rows, size_t n,
+                                          int last)
+{
+    const sessile_node *from = rows;
+    Sessile__V1__Nodes *out = call_make(c, &sessile__v1__nodes__descriptor);
+    (void)what, (void)last;
+    if (!out)
+        return NULL;
+    out->nodes = call_rows(c, n, &sessile__v1__node__descriptor);
+    for (size_t i = 0; out->nodes && i < n; i++)
+        fill_node(c, out->nodes[i], &from[i]);
+    out->n_nodes = out->nodes ? n : 0;
+    return &out->base;
+}
+
+/* Each entry that was added may have changed nodes that were there: the head, labels, the
+ * context. */
+static sessile_status read_tree(call *c, void *what, void **out, size_t *count,
+                                sessile_error *err)
+{
+    reading *r = what;
+    sessile_node *rows = NULL;
+    sessile_status status = sessile_tree(c->session, &r->options, &rows, count, err);
+    const sessile_id length = sessile_session_length(c->session);
+    if (status)
+        return status;
+    if (r->length && r->length != length) {
+        sessile_free(rows);
+        return fail(err, SESSILE_CONFLICT,
+                    "the session has changed while its tree was read: read it again");
+    }
+    r->length = length;
+    *out = rows;
+    return SESSILE_OK;
 }
 
 static sessile_status get_tree(call *c, const void *request, sessile_error *err)
 {
+    static const list_kind list = {sizeof(sessile_node), read_tree, node_bytes,
+                                   node_piece};
     const Sessile__V1__TreeRequest *r = request;
-    sessile_tree_options options;
     sessile_session *session;
-    sessile_node *rows;
-    size_t count;
-    sessile_status status = call_session(c, r->session, &session, err);
+    reading *all = call_new(c, sizeof *all);
+    sessile_status status =
+        all ? call_session(c, r->session, &session, err) : fail_nomem(err);
     if (status)
         return status;
-    sessile_tree_options_init(&options);
-    options.types = (const char *const *)r->types;
-    options.type_count = r->n_types;
-    options.labelled = r->labelled;
-    status = sessile_tree(session, &options, &rows, &count, err);
-    if (status)
-        return status;
-    status = send_nodes(c, rows, count, err);
-    sessile_free(rows);
-    return status;
+    sessile_tree_options_init(&all->options);
+    all->options.types = (const char *const *)r->types;
+    all->options.type_count = r->n_types;
+    all->options.labelled = r->labelled;
+    return reply_list(c, &list, all, err);
 }
 
 /* ---------------------------------------------------------------------- forks and

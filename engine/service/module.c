@@ -16,11 +16,13 @@
 
 #include "binding.h"
 #include "service/logline.h"
-#include "service/service.h"
+#include "service/module_model.h"
 
 /* Signals: a handler may set a number, and call what sets one. */
 static service *running;
 static volatile sig_atomic_t hung_up, told_to_end;
+
+enum { WORKERS = 8 };
 
 static void on_signal(int number)
 {
@@ -125,26 +127,38 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.ms.age = number_field(L, "connection_age_ms");
     s.guarded = flag_field(L, "guarded");
     s.no_json = flag_field(L, "no_json");
+    s.no_reflection = flag_field(L, "no_reflection");
     read_log(L, &s);
     read_services(L, &s, records);
     s.reload = asked_to_reload;
     return s;
 }
 
-static int run(lua_State *L)
+/* With `model` the server asks the configured one, with at most half of its workers. */
+static int read_model(lua_State *L, service_settings *s, models **out)
 {
-    struct binding_store *store = binding_store_live(L, 1);
-    sessile_store_options records;
-    service_settings settings = read_settings(L, &records);
+    const char *path = text_field(L, "config");
+    int workers = s->size.workers ? s->size.workers : WORKERS;
+    *out = NULL;
+    if (!flag_field(L, "model"))
+        return 0;
+    int failed = models_open(L, path, workers > 1 ? workers / 2 : 1, out);
+    s->model.ask = models_ask;
+    s->model.arg = *out;
+    return failed;
+}
+
+/* The results of run(); -1: something was raised, and is on the stack. */
+static int serve(lua_State *L, const struct binding_store *store,
+                 const service_settings *settings)
+{
     sessile_error err;
     service *s;
-    if (!store)
-        return 3;
     /* It may be told to end while it is opened, which takes as long as the store takes.
      */
     told_to_end = 0;
     handle_signals(on_signal);
-    sessile_status status = service_open(&s, store->handle, &settings, &err);
+    sessile_status status = service_open(&s, store->handle, settings, &err);
     if (status) {
         handle_signals(SIG_DFL);
         return binding_fail(L, &err);
@@ -161,7 +175,22 @@ static int run(lua_State *L)
     handle_signals(SIG_DFL);
     running = NULL;
     service_close(s);
-    return raised ? lua_error(L) : binding_done(L, status, &err);
+    return raised ? -1 : binding_done(L, status, &err);
+}
+
+static int run(lua_State *L)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    sessile_store_options records;
+    service_settings settings = read_settings(L, &records);
+    models *asked;
+    if (!store)
+        return 3;
+    int results = read_model(L, &settings, &asked);
+    if (!results)
+        results = serve(L, store, &settings);
+    models_close(asked);
+    return results < 0 ? lua_error(L) : results;
 }
 
 /* notify(text): tells the service manager, such as systemd, as "READY=1"; see

@@ -139,6 +139,7 @@ int nodes_known(nodes *n, const rpc_call *rpc, uint64_t *user);
 
 typedef struct relay relay;
 typedef struct watcher watcher;
+typedef struct poke poke;
 
 /* Another node, as one loop sees it. */
 struct peer {
@@ -162,7 +163,9 @@ struct peers {
     int reloads; /* of the certificates in use */
     peer **list;
     size_t count, capacity;
-    watcher *watchers; /* of health */
+    watcher *watchers; /* calls that health.c looks after */
+    poke *pokes;       /* on their way */
+    size_t poke_count;
     int last_serving, last_replicated;
 };
 
@@ -190,8 +193,19 @@ void relay_drained(relay *r);
 /* The node is not heard any more: each of its relays ends. */
 void relay_lose(peer *one);
 
+/* ---------------------------------------------------------------------- pokes */
+
+/* A call may have written to its session: if another node owns it, that one is told, so
+ * that its event streams wake at once. Any thread. */
+void poke_owner(call *c);
+/* Ends those that are on their way to a node that goes; on the loop. */
+void poke_lose(peer *one);
+
 /* ---------------------------------------------------------------------- health */
 
+/* A call is ended as UNAVAILABLE once the service ends. On the call's loop. 0; -1: no
+ * memory. */
+int health_end_with(call *c);
 /* A call that watches is gone. */
 void health_gone(watcher *w);
 /* Tells those who watch what changed. */

@@ -111,9 +111,10 @@ static void end_span(call *c, rpc_code code)
 static void count_end(call *c, rpc_code code, const char *rule)
 {
     observe *o = c->server->observe;
-    size_t number = method_number(c->method), limit = 0;
+    size_t limit = 0;
     if (!o || atomic_exchange(&c->seen.counted, 1))
         return;
+    const size_t number = method_number(c->method);
     metrics_move(o->metrics, METRIC_CALLS_RUNNING, -1);
     metrics_add(o->metrics, METRIC_CALLS, number, (size_t)code, 1);
     metrics_observe(o->metrics, METRIC_CALL_SECONDS, number,

@@ -138,6 +138,7 @@ static void let_go(peers *p, size_t i)
 {
     peer *one = p->list[i];
     p->list[i] = p->list[--p->count];
+    poke_lose(one);
     one->gone = 1;
     peer_done(one);
 }

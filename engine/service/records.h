@@ -29,7 +29,8 @@ enum {
     RECORD_FUNCTION_HAS_LOGS = 64,
     RECORD_FUNCTION_PUBLISH = 128,
     RECORD_FUNCTION_FENCE = 256,
-    RECORD_FUNCTION_BLOB_SETTLE = 512
+    RECORD_FUNCTION_BLOB_SETTLE = 512,
+    RECORD_FUNCTION_ENDS = 1024
 };
 
 /* A log that is open: lent to one call at a time. */
@@ -130,6 +131,7 @@ void records_held_close(records *r);
 /* ---------------------------------------------------------------------- watching */
 
 sessile_status records_watch(call *c, const void *request, sessile_error *err);
+sessile_status records_tell_ends(call *c, const void *request, sessile_error *err);
 /* Somebody changed a log: watches look now. */
 void records_poke(records *r);
 void records_watch_close(records *r);

@@ -25,7 +25,8 @@ static unsigned functions_of(const sessile_backend *t)
            (t->has_logs ? RECORD_FUNCTION_HAS_LOGS : 0u) |
            (t->draft_publish ? RECORD_FUNCTION_PUBLISH : 0u) |
            (t->fence ? RECORD_FUNCTION_FENCE : 0u) |
-           (t->blob_settle ? RECORD_FUNCTION_BLOB_SETTLE : 0u);
+           (t->blob_settle ? RECORD_FUNCTION_BLOB_SETTLE : 0u) |
+           (t->ends ? RECORD_FUNCTION_ENDS : 0u);
 }
 
 static sessile_status describe(call *c, const void *request, sessile_error *err)
@@ -408,5 +409,7 @@ const method methods_records_logs[] = {
     RECORD_METHOD("Rename", rename_log, record_rename_request, 0),
     RECORD_METHOD("Watch", records_watch, record_watch_request,
                   METHOD_READS | METHOD_STREAMS | METHOD_APART),
+    RECORD_METHOD("Ends", records_tell_ends, record_ends_request,
+                  METHOD_READS | METHOD_APART),
     {NULL, NULL, 0, NULL},
 };

@@ -1,5 +1,6 @@
 /*
- * records_watch.c: RecordService: waiting for what others append.
+ * records_watch.c: RecordService: waiting for what others append, and many logs looked at
+ * together.
  *
  * Owns one thread, which is started by the first watch, and the calls that wait. It looks
  * at the logs of all of them: soon after a change by this server, and else each 50 ms,
@@ -182,4 +183,62 @@ void records_watch_close(records *r)
         fail(&err, SESSILE_CLOSED, "the server is ending: ask another one");
         drop_watch(r, w, 0, SESSILE_CLOSED, &err);
     }
+}
+
+/* ---------------------------------------------------------------------- many together */
+
+enum { TOGETHER = 128 /* of the open logs, which are 256 */ };
+
+/* Of the logs at names[0..n): what is open, or can be opened, is asked in one question.
+ */
+static sessile_status ask_ends(records *r, Sessile__V1__RecordLog *const *names, size_t n,
+                               uint64_t *out, sessile_error *err)
+{
+    record_log *logs[TOGETHER];
+    sessile_backend_log *open[TOGETHER];
+    uint64_t bytes[TOGETHER];
+    size_t place[TOGETHER], count = 0;
+    sessile_status status = SESSILE_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        status = records_take(r, names[i], &logs[count], err);
+        if (!status) {
+            open[count] = logs[count]->log;
+            place[count++] = i;
+        } else if (status == SESSILE_NOTFOUND) {
+            out[i] = SESSILE_LOG_GONE;
+            status = SESSILE_OK;
+        }
+    }
+    if (!status && count)
+        status = r->store.table->ends(r->store.self, open, count, bytes, err);
+    for (size_t i = 0; i < count; i++) {
+        if (!status)
+            out[place[i]] = bytes[i];
+        records_give(r, logs[i], !status && bytes[i] != SESSILE_LOG_GONE);
+    }
+    return status;
+}
+
+sessile_status records_tell_ends(call *c, const void *request, sessile_error *err)
+{
+    const Sessile__V1__RecordEndsRequest *q = request;
+    records *r = c->server->records;
+    Sessile__V1__RecordEnds reply = SESSILE__V1__RECORD_ENDS__INIT;
+    sessile_status status = records_enter(c, err);
+    if (!status && !r->store.table->ends)
+        status = fail(err, SESSILE_UNSUPPORTED, "the store looks at one log at a time");
+    if (!status && (q->n_logs == 0 || q->n_logs > SESSILE_ENDS_MOST))
+        status = fail(err, SESSILE_INVALID, "ends are asked of 1 to %d logs",
+                      SESSILE_ENDS_MOST);
+    if (status)
+        return status;
+    reply.bytes = call_new(c, q->n_logs * sizeof *reply.bytes);
+    if (!reply.bytes)
+        return fail_nomem(err);
+    reply.n_bytes = q->n_logs;
+    for (size_t i = 0; i < q->n_logs && !status; i += TOGETHER) {
+        size_t n = q->n_logs - i < TOGETHER ? q->n_logs - i : TOGETHER;
+        status = ask_ends(r, q->logs + i, n, reply.bytes + i, err);
+    }
+    return status ? status : call_reply(c, &reply.base, err);
 }

@@ -181,6 +181,7 @@ static void ended(void *ud, rpc_request *request, const rpc_result *result)
         atomic_fetch_add(&n->count.fallback, 1);
         routed(c, WHERE_FALLBACK);
         c->relay = NULL;
+        c->astray = 1;
         call_submit(c);
     } else {
         finish_lost(r);
@@ -317,8 +318,9 @@ static void refuse(call *c, const char *why)
     finish(c, RPC_UNAVAILABLE, why, trailers, 2);
 }
 
-/* What the session of a call is known by. 1: it has one, and another node may be asked.
- * A node that has lost the database cannot judge credentials: it passes them on. */
+/* What the session or the memory of a call is known by. 1: it has one, and another node
+ * may be asked. A node that has lost the database cannot judge credentials: it passes
+ * them on. */
 static int key_of(call *c, uint64_t *key)
 {
     nodes *n = c->server->nodes;
@@ -329,12 +331,13 @@ static int key_of(call *c, uint64_t *key)
         !(nodes_lost(n) && rpc_call_header(c->rpc, "authorization")))
         return 0;
     *key = 0;
-    if ((c->method->flags & METHOD_ALL) ||
-        !decode_names(c->method->input, c->request.data, c->request.size, names))
+    const decoded_names named =
+        decode_names(c->method->input, c->request.data, c->request.size, names);
+    if (named == NAMES_NONE || (c->method->flags & METHOD_ALL))
         return nodes_lost(n);
     if (!names[0].size)
         names[0] = sessile_text(n->settings.agent);
-    if (names[1].size || !guarded)
+    if (names[1].size || !guarded || named == NAMES_SHARED)
         user = node_user(names[1]);
     *key = node_key(names[0], user, names[2]);
     return 1;
@@ -354,6 +357,7 @@ static int route(call *c)
             return 1;
         }
         atomic_fetch_add(&n->count.forwarded, 1);
+        c->astray = 0;
         return 0;
     }
     if (!n->settings.affinity || c->speech.as != CALL_GRPC || !key_of(c, &key))
@@ -363,6 +367,7 @@ static int route(call *c)
         refuse(c, "this node has lost the database, and hears no other: ask another one");
         return 1;
     }
+    c->astray = owner != NULL;
     return owner ? pass_on(c, owner) : 0;
 }
 

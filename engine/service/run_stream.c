@@ -1,5 +1,5 @@
 /*
- * run_stream.c: Run: a run whose client answers what it needs.
+ * run_stream.c: Run, and the like of it: a run whose client answers what it needs.
  *
  *   worker   the first message begins the run, which is stepped until it needs something
  *   loop     the need is sent; no worker waits for the answer
@@ -10,9 +10,15 @@
  * client goes, sends no more, or says so; the server ends; too many wait. Then the run is
  * parked, so that Answer goes on with it at any server; what cannot be parked goes on
  * with a failure as its answer.
+ *
+ * Calls that answer once are served here as well, when the server has a model. It is
+ * asked by a worker that is of no session, so the session's other calls need not wait for
+ * the answer. What it cannot be asked now, and what nobody waits for any more, is parked.
  */
 #include "service/observe.h"
 #include "service/runs.h"
+
+#include <stddef.h>
 
 #include "base/os.h"
 
@@ -20,20 +26,26 @@ enum { WAITING_MOST = 1000 };
 
 typedef enum run_state {
     RUN_WORKING, /* a worker has it, or will */
-    RUN_WAITING  /* for its client */
+    RUN_WAITING, /* for its client */
+    RUN_ASKING   /* for the server's model: another worker asks */
 } run_state;
 
 typedef struct waiting {
     job job;
     call *call;
+    const run_kind *kind;
     begun begun;
     sessile_need need; /* what it waits for; valid until it is answered */
+    /* of the worker that asks */
+    job ask;
+    sessile_status said; /* of the model */
+    buf text;
     uint64_t since_us; /* when it began to wait */
     /* under the mutex of all runs */
     struct waiting *next, *before; /* of those that wait */
     run_state state;
     buf answer;   /* the bytes of the message that came */
-    int answered; /* one came */
+    int answered; /* one came; or the model did */
     int nobody;   /* will answer: it is parked */
 } waiting;
 
@@ -119,6 +131,7 @@ static void free_waiting(call *c)
 {
     waiting *w = c->own;
     buf_deinit(&w->answer);
+    buf_deinit(&w->text);
     mem_free(&c->server->alloc, w, sizeof *w);
 }
 
@@ -127,44 +140,30 @@ static const call_stream run_stream = {on_message, nobody_answers, NULL, nobody_
 
 /* ---------------------------------------------------------------------- workers */
 
-static sessile_status send_need(call *c, Sessile__V1__Need *need, sessile_error *err)
+/* Gives the run what a message answers; *answered 0: nobody does. */
+static sessile_status read_reply(waiting *w, const buf *bytes, int *answered,
+                                 sessile_error *err)
 {
-    Sessile__V1__RunEvent event = SESSILE__V1__RUN_EVENT__INIT;
-    event.what_case = SESSILE__V1__RUN_EVENT__WHAT_NEED;
-    event.need = need;
-    return need ? call_send(c, &event.base, err) : fail_nomem(err);
-}
-
-static sessile_status send_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
-                                   sessile_error *err)
-{
-    Sessile__V1__RunEvent event = SESSILE__V1__RUN_EVENT__INIT;
-    sessile_status status = runs_outcome(c, b, parked, &event.outcome, err);
-    event.what_case = SESSILE__V1__RUN_EVENT__WHAT_OUTCOME;
-    if (!status)
-        status = c->no_memory ? fail_nomem(err) : call_send(c, &event.base, err);
-    return status;
-}
-
-/* What a message says to the need; NULL: to park. INVALID: neither. */
-static sessile_status read_reply(call *c, const buf *bytes, arena *memory,
-                                 const Sessile__V1__Answer **out, sessile_error *err)
-{
-    ProtobufCMessage *message;
-    *out = NULL;
+    call *c = w->call;
+    ProtobufCMessage *said;
     if (bytes->failed)
         return fail_nomem(err);
     sessile_status status =
-        decode_request(c->method->input, bytes->data, bytes->size, memory, &message, err);
-    if (status)
-        return status;
-    const Sessile__V1__RunRequest *said = (const Sessile__V1__RunRequest *)message;
-    if (said->what_case == SESSILE__V1__RUN_REQUEST__WHAT_REPLY)
-        *out = said->reply;
-    else if (said->what_case != SESSILE__V1__RUN_REQUEST__WHAT_PARK)
-        return fail(err, SESSILE_INVALID,
-                    "RunRequest: a run that waits is answered by reply or park");
-    return SESSILE_OK;
+        decode_request(c->method->input, bytes->data, bytes->size, &c->arena, &said, err);
+    return status ? status : w->kind->reply(c, &w->begun, said, answered, err);
+}
+
+/* What the model said, or why it failed; nobody answers if it was not asked. */
+static sessile_status take_said(waiting *w, int *answered, sessile_error *err)
+{
+    const sessile_answer given = {.status = w->said,
+                                  .text = {w->text.data, w->text.size}};
+    if (w->said == SESSILE_BUSY || w->said == SESSILE_CANCELLED)
+        return SESSILE_OK;
+    if (w->text.failed)
+        return fail_nomem(err);
+    *answered = 1;
+    return runs_reply(&w->begun, &given, err);
 }
 
 /* The answer is the client's doing: its model, or a state of its own. */
@@ -185,34 +184,52 @@ static sessile_status take_answer(waiting *w, int *parked, sessile_error *err)
 {
     call *c = w->call;
     runs *r = c->server->runs;
-    const Sessile__V1__Answer *said = NULL;
     sessile_status status = SESSILE_OK;
     sessile_error ignored;
-    arena memory;
+    int answered = 0;
     pthread_mutex_lock(&r->mutex);
-    const int answered = w->answered;
+    const int came = w->answered;
     buf bytes = w->answer;
     buf_init(&w->answer, &c->server->alloc);
     w->answered = 0;
     pthread_mutex_unlock(&r->mutex);
+    if (came && w->kind->send_need)
+        status = read_reply(w, &bytes, &answered, err);
+    else if (came)
+        status = take_said(w, &answered, err);
     trace_wait(w, answered);
-    arena_init(&memory, &c->server->alloc);
-    if (answered)
-        status = read_reply(c, &bytes, &memory, &said, err);
-    if (said) {
-        sessile_answer given = read_answer(said);
-        status = sessile_run_reply(w->begun.run, &given, err);
-    } else {
-        sessile_status why = runs_park(w->begun.run, &w->need, parked, &ignored);
+    if (!answered) {
+        sessile_status why = runs_park(&w->begun, &w->need, parked, &ignored);
         if (!status && why) {
             status = why;
             if (err)
                 *err = ignored;
         }
     }
-    arena_free(&memory);
     buf_deinit(&bytes);
     return status;
+}
+
+/* Asks the server's model, and no worker has the session meanwhile. */
+static void ask_model(job *j)
+{
+    waiting *w = (waiting *)((char *)j - offsetof(waiting, ask));
+    runs *r = w->call->server->runs;
+    buf_clear(&w->text);
+    w->said = runs_ask(w->call, &w->begun, &w->need, &w->text);
+    pthread_mutex_lock(&r->mutex);
+    w->answered = 1;
+    w->state = RUN_WORKING;
+    pool_put(r->server->pool, &w->job);
+    pthread_mutex_unlock(&r->mutex);
+}
+
+static void begin_to_ask(runs *r, waiting *w)
+{
+    pthread_mutex_lock(&r->mutex);
+    w->state = RUN_ASKING;
+    pool_put(r->server->pool, &w->ask);
+    pthread_mutex_unlock(&r->mutex);
 }
 
 /* Goes on until the run waits (*waits 1) or is done, and says so. A job of the same lane,
@@ -229,19 +246,25 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
         status = take_answer(w, &parked, err);
     }
     while (!status && !parked &&
-           (status = sessile_run_step(w->begun.run, &w->need, err)) == SESSILE_NEEDS) {
-        const int answerable =
-            w->need.kind == SESSILE_NEED_MODEL || w->need.kind == SESSILE_NEED_STATE;
+           (status = runs_step(&w->begun, &w->need, err)) == SESSILE_NEEDS) {
+        const int answerable = w->need.kind != SESSILE_NEED_HOOK && w->kind->send_need;
         asked = runs_need(c, &w->need);
         w->since_us = os_current->clock_us(os_current->ud);
         call_poke(c);
+        if (w->need.kind == SESSILE_NEED_MODEL && !w->kind->send_need) {
+            *waits = 1;
+            begin_to_ask(c->server->runs, w);
+            return SESSILE_OK;
+        }
         if (answerable && asked && !c->no_memory && begin_to_wait(c->server->runs, w)) {
             *waits = 1;
-            return send_need(c, asked, err); /* it fails when the client is gone */
+            return w->kind->send_need(c, asked,
+                                      err); /* it fails when the client is gone */
         }
-        status = runs_park(w->begun.run, &w->need, &parked, err);
+        status = runs_park(&w->begun, &w->need, &parked, err);
     }
-    return status ? status : send_outcome(c, &w->begun, parked ? asked : NULL, err);
+    return status ? status
+                  : w->kind->send_outcome(c, &w->begun, parked ? asked : NULL, err);
 }
 
 static void go_on(waiting *w)
@@ -257,7 +280,7 @@ static void go_on(waiting *w)
     c->arena = all;
     if (waits)
         return;
-    sessile_run_free(w->begun.run);
+    runs_free(&w->begun);
     call_leave(c, status, &err);
 }
 
@@ -266,9 +289,34 @@ static void run_job(job *j)
     go_on((waiting *)j);
 }
 
-static sessile_status begin(call *c, const Sessile__V1__RunRequest *r, begun *out,
-                            sessile_error *err)
+sessile_status run_stream_begin(call *c, const run_kind *kind, const void *request,
+                                sessile_error *err)
 {
+    waiting *w = mem_zalloc(&c->server->alloc, sizeof *w);
+    if (!w)
+        return fail_nomem(err);
+    sessile_status status = kind->begin(c, request, &w->begun, err);
+    if (status) {
+        mem_free(&c->server->alloc, w, sizeof *w);
+        return status;
+    }
+    w->call = c;
+    w->kind = kind;
+    w->job.run = run_job;
+    w->job.lane = c->job.lane;
+    w->ask.run = ask_model;
+    buf_init(&w->text, &c->server->alloc);
+    buf_init(&w->answer, &c->server->alloc);
+    call_stay(c, &run_stream, w);
+    go_on(w);
+    return SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- of a session */
+
+static sessile_status begin(call *c, const void *request, begun *out, sessile_error *err)
+{
+    const Sessile__V1__RunRequest *r = request;
     switch (r->what_case) {
     case SESSILE__V1__RUN_REQUEST__WHAT_TURN:
         return begin_turn(c, r->turn, out, err);
@@ -287,23 +335,44 @@ static sessile_status begin(call *c, const Sessile__V1__RunRequest *r, begun *ou
     }
 }
 
+static sessile_status reply(call *c, const begun *b, const void *request, int *answered,
+                            sessile_error *err)
+{
+    const Sessile__V1__RunRequest *r = request;
+    (void)c;
+    if (r->what_case == SESSILE__V1__RUN_REQUEST__WHAT_PARK)
+        return SESSILE_OK;
+    if (r->what_case != SESSILE__V1__RUN_REQUEST__WHAT_REPLY)
+        return fail(err, SESSILE_INVALID,
+                    "RunRequest: a run that waits is answered by reply or park");
+    sessile_answer given = read_answer(r->reply);
+    *answered = 1;
+    return runs_reply(b, &given, err);
+}
+
+static sessile_status send_need(call *c, Sessile__V1__Need *need, sessile_error *err)
+{
+    Sessile__V1__RunEvent event = SESSILE__V1__RUN_EVENT__INIT;
+    event.what_case = SESSILE__V1__RUN_EVENT__WHAT_NEED;
+    event.need = need;
+    return call_send(c, &event.base, err);
+}
+
+static sessile_status send_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
+                                   sessile_error *err)
+{
+    Sessile__V1__RunEvent event = SESSILE__V1__RUN_EVENT__INIT;
+    sessile_status status = runs_outcome(c, b, parked, &event.outcome, err);
+    event.what_case = SESSILE__V1__RUN_EVENT__WHAT_OUTCOME;
+    if (!status)
+        status = c->no_memory ? fail_nomem(err) : call_send(c, &event.base, err);
+    return status;
+}
+
 static sessile_status run(call *c, const void *request, sessile_error *err)
 {
-    waiting *w = mem_zalloc(&c->server->alloc, sizeof *w);
-    if (!w)
-        return fail_nomem(err);
-    sessile_status status = begin(c, request, &w->begun, err);
-    if (status) {
-        mem_free(&c->server->alloc, w, sizeof *w);
-        return status;
-    }
-    w->call = c;
-    w->job.run = run_job;
-    w->job.lane = c->job.lane;
-    buf_init(&w->answer, &c->server->alloc);
-    call_stay(c, &run_stream, w);
-    go_on(w);
-    return SESSILE_OK;
+    static const run_kind kind = {begin, send_outcome, send_need, reply};
+    return run_stream_begin(c, &kind, request, err);
 }
 
 const method methods_run_stream[] = {

@@ -3,39 +3,57 @@
  *
  * A policy is named as the server has it. A request never carries code, nor a path.
  */
+#include "service/memories.h"
 #include "service/runs.h"
 
 #include <string.h>
 
 /* ---------------------------------------------------------------------- options */
 
-static sessile_status read_policies(call *c, const Sessile__V1__RunConfig *r,
-                                    sessile_policy **out, sessile_error *err)
+sessile_status read_policies(call *c, Sessile__V1__Policy *const *from, size_t n,
+                             sessile_policy **out, sessile_error *err)
 {
     *out = NULL;
-    if (r->n_policies == 0)
+    if (n == 0)
         return SESSILE_OK;
-    sessile_policy_step *steps = call_new(c, r->n_policies * sizeof *steps);
+    sessile_policy_step *steps = call_new(c, n * sizeof *steps);
     if (!steps)
         return fail_nomem(err);
-    for (size_t i = 0; i < r->n_policies; i++) {
-        const Sessile__V1__Policy *p = r->policies[i];
+    for (size_t i = 0; i < n; i++) {
+        const Sessile__V1__Policy *p = from[i];
         /* A path would read a file of the server's. */
         if (!*p->name || strchr(p->name, '/') || strstr(p->name, ".lua"))
             return fail(
                 err, SESSILE_INVALID,
-                "RunConfig.policies[%zu]: a policy is named as the server has it, "
-                "without a path",
+                "config.policies[%zu]: a policy is named as the server has it, without a "
+                "path",
                 i);
         steps[i].name = p->name;
         steps[i].options = p->options ? p->options->text : NULL;
     }
-    return sessile_policy_load(out, c->server->store, steps, r->n_policies, err);
+    return sessile_policy_load(out, c->server->store, steps, n, err);
+}
+
+/* The memories that policies may use. */
+static sessile_status read_memories(call *c, const Sessile__V1__RunConfig *r,
+                                    sessile_session *session, sessile_run_options *out,
+                                    sessile_error *err)
+{
+    memory_set *set = call_new(c, sizeof *set);
+    if (!set)
+        return fail_nomem(err);
+    sessile_status status =
+        call_memories(c, session, r->memories, r->n_memories, set, err);
+    out->memories = set->at;
+    out->memory_count = status ? 0 : set->count;
+    return status;
 }
 
 static sessile_status read_config(call *c, const Sessile__V1__RunConfig *r,
-                                  sessile_run_options *out, sessile_error *err)
+                                  sessile_session *session, sessile_run_options *out,
+                                  sessile_error *err)
 {
+    sessile_status status = SESSILE_OK;
     sessile_run_options_init(out);
     if (!r)
         return SESSILE_OK;
@@ -44,7 +62,11 @@ static sessile_status read_config(call *c, const Sessile__V1__RunConfig *r,
     out->config.keep_min = r->keep_min;
     out->no_policy = r->no_policy;
     out->no_fallback = r->no_fallback;
-    return read_policies(c, r, &out->config.policy, err);
+    if (r->n_memories)
+        status = read_memories(c, r, session, out, err);
+    return status
+               ? status
+               : read_policies(c, r->policies, r->n_policies, &out->config.policy, err);
 }
 
 static void read_base(const Sessile__V1__Base *base, int on_conflict,
@@ -87,7 +109,7 @@ sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out
     sessile_status status =
         messages ? open_or_make(c, r, &out->session, err) : fail_nomem(err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
+        status = read_config(c, r->config, out->session, &options, err);
     if (status)
         return status;
     read_base(r->follows, (int)r->on_conflict, &options);
@@ -104,8 +126,8 @@ sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out
     return status;
 }
 
-static sessile_status read_reason(const char *name, sessile_reason *out,
-                                  sessile_error *err)
+sessile_status read_reason(const char *name, const char *field, sessile_reason *out,
+                           sessile_error *err)
 {
     int reason = SESSILE_REASON_TURN;
     if (!*name)
@@ -115,8 +137,7 @@ static sessile_status read_reason(const char *name, sessile_reason *out,
         reason++;
     if (reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID,
-                    "CompactRequest.reason is turn, threshold, overflow, timer, event or "
-                    "manual");
+                    "%s is turn, threshold, overflow, timer, event or manual", field);
     *out = (sessile_reason)reason;
     return SESSILE_OK;
 }
@@ -127,11 +148,11 @@ static sessile_status compact_or_plan(call *c, const Sessile__V1__CompactRequest
     sessile_run_options options;
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
+        status = read_config(c, r->config, out->session, &options, err);
     if (status)
         return status;
     options.instructions = sessile_text(r->instructions);
-    status = read_reason(r->reason, &options.reason, err);
+    status = read_reason(r->reason, "CompactRequest.reason", &options.reason, err);
     if (!status && out->with_context)
         status = sessile_plan_begin(&out->run, out->session, &options, err);
     else if (!status)
@@ -160,7 +181,7 @@ sessile_status begin_branch(call *c, const Sessile__V1__BranchRequest *r, begun 
     sessile_run_options options;
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
+        status = read_config(c, r->config, out->session, &options, err);
     if (status)
         return status;
     read_base(r->follows, (int)r->on_conflict, &options);
@@ -187,7 +208,7 @@ sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun 
     sessile_answer given;
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
+        status = read_config(c, r->config, out->session, &options, err);
     if (status)
         return status;
     if (r->answer)
@@ -195,5 +216,100 @@ sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun 
     status = sessile_answer_begin(&out->run, out->session, entry_id(r->pending_run),
                                   r->answer ? &given : NULL, &options, err);
     sessile_policy_free(options.config.policy);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- going on */
+
+sessile_status runs_step(const begun *b, sessile_need *need, sessile_error *err)
+{
+    return b->run ? sessile_run_step(b->run, need, err)
+                  : sessile_memory_run_step(b->memory_run, need, err);
+}
+
+sessile_status runs_reply(const begun *b, const sessile_answer *answer,
+                          sessile_error *err)
+{
+    return b->run ? sessile_run_reply(b->run, answer, err)
+                  : sessile_memory_run_reply(b->memory_run, answer, err);
+}
+
+sessile_status runs_park(const begun *b, const sessile_need *need, int *parked,
+                         sessile_error *err)
+{
+    sessile_answer none = {.status = SESSILE_UNSUPPORTED,
+                           .text = sessile_text("nobody answers in this call")};
+    *parked = b->run && need->kind == SESSILE_NEED_MODEL &&
+              !sessile_run_defer(b->run, NULL, err);
+    if (*parked)
+        return SESSILE_OK;
+    error_clear(err);
+    return runs_reply(b, &none, err);
+}
+
+void runs_free(begun *b)
+{
+    sessile_run_free(b->run);
+    sessile_memory_run_free(b->memory_run);
+}
+
+/* ---------------------------------------------------------------------- calls that
+ * answer once */
+
+static sessile_status go_to_the_end(call *c, const run_kind *kind, const begun *b,
+                                    sessile_error *err)
+{
+    Sessile__V1__Need *asked = NULL;
+    sessile_need need;
+    int parked = 0;
+    sessile_status status = SESSILE_OK;
+    while (!status && !parked && (status = runs_step(b, &need, err)) == SESSILE_NEEDS) {
+        asked = runs_need(c, &need);
+        status = runs_park(b, &need, &parked, err);
+    }
+    return status ? status : kind->send_outcome(c, b, parked ? asked : NULL, err);
+}
+
+sessile_status run_once(call *c, const run_kind *kind, const void *request,
+                        sessile_error *err)
+{
+    begun b = {.run = NULL};
+    if (c->server->settings.ask)
+        return run_stream_begin(c, kind, request, err);
+    sessile_status status = kind->begin(c, request, &b, err);
+    if (status)
+        return status;
+    status = go_to_the_end(c, kind, &b, err);
+    runs_free(&b);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- the server's
+ * model */
+
+/* What waits for a model is not waited for by a server that ends: it is parked. */
+static int is_over(void *arg)
+{
+    call *c = arg;
+    return rpc_call_over(c->rpc) || atomic_load(&c->server->stops) > 0;
+}
+
+sessile_status runs_ask(call *c, const begun *b, const sessile_need *need, buf *text)
+{
+    service_question q = {.request = need->request, .over = is_over, .over_arg = c};
+    char *settings = NULL;
+    size_t size = 0;
+    if (is_over(c))
+        return SESSILE_CANCELLED;
+    if (b->session) {
+        q.agent = sessile_session_agent(b->session);
+        q.user = sessile_session_user(b->session);
+        q.session = sessile_session_id(b->session);
+        (void)sessile_settings(b->session, &settings, &size, NULL);
+        q.settings = (sessile_slice){settings, size};
+    }
+    sessile_status status =
+        c->server->settings.ask(c->server->settings.ask_arg, &q, text);
+    sessile_free(settings);
     return status;
 }

@@ -9,11 +9,12 @@
 
 #include "service/server.h"
 
-/* A run of a call. The run is freed with sessile_run_free(); the session is the call's.
- */
+/* A run of a call: of a session, or of memories. It is freed with runs_free(); the
+ * session is the call's. */
 typedef struct begun {
     sessile_session *session;
-    sessile_run *run;
+    sessile_run *run; /* or memory_run; the other one is NULL */
+    sessile_memory_run *memory_run;
     int with_context; /* the outcome has the context: of a plan */
 } begun;
 
@@ -32,6 +33,22 @@ sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun 
                             sessile_error *err);
 /* The text is borrowed from the request. */
 sessile_answer read_answer(const Sessile__V1__Answer *r);
+/* The chain of policies that a request names; NULL: it names none. */
+sessile_status read_policies(call *c, Sessile__V1__Policy *const *from, size_t n,
+                             sessile_policy **out, sessile_error *err);
+/* Empty: *out stays as it is. */
+sessile_status read_reason(const char *name, const char *field, sessile_reason *out,
+                           sessile_error *err);
+sessile_status runs_step(const begun *b, sessile_need *need, sessile_error *err);
+sessile_status runs_reply(const begun *b, const sessile_answer *answer,
+                          sessile_error *err);
+/* Ends the wait of a run that nobody answers: it is parked (*parked 1), or, what cannot
+ * be, goes on with a failure as its answer. */
+sessile_status runs_park(const begun *b, const sessile_need *need, int *parked,
+                         sessile_error *err);
+void runs_free(begun *b);
+/* Asks the server's model what a run needs; the worker waits. As service_ask() says. */
+sessile_status runs_ask(call *c, const begun *b, const sessile_need *need, buf *text);
 
 /* ---------------------------------------------------------------------- runs_outcome.c
  */
@@ -42,14 +59,46 @@ Sessile__V1__Need *runs_need(call *c, const sessile_need *from);
  * with (NULL: none). */
 sessile_status runs_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
                             Sessile__V1__Outcome **out, sessile_error *err);
-/* Ends the wait of a run that nobody answers: it is parked (*parked 1), or, what cannot
- * be, goes on with a failure as its answer. */
-sessile_status runs_park(sessile_run *run, const sessile_need *need, int *parked,
-                         sessile_error *err);
+/* "applied", …, of sessile_verdict. Static. */
+const char *runs_verdict(sessile_verdict verdict);
 
 /* ---------------------------------------------------------------------- run_stream.c */
 
-/* Runs that wait for the client of a stream. */
+/* What runs of a kind say and are told. */
+typedef struct run_kind {
+    /* Begins what the first request asks for. */
+    sessile_status (*begin)(call *c, const void *request, begun *out, sessile_error *err);
+    sessile_status (*send_outcome)(call *c, const begun *b, Sessile__V1__Need *parked,
+                                   sessile_error *err);
+    /* Of a stream; NULL: the call answers once. */
+    sessile_status (*send_need)(call *c, Sessile__V1__Need *need, sessile_error *err);
+    /* Gives the run what a later request answers to its need; *answered 0: nobody will.
+     * INVALID: the request is no answer. */
+    sessile_status (*reply)(call *c, const begun *b, const void *request, int *answered,
+                            sessile_error *err);
+} run_kind;
+
+/* The method of such a call: begins the run, and goes on with it as it is answered. */
+sessile_status run_stream_begin(call *c, const run_kind *kind, const void *request,
+                                sessile_error *err);
+/* The same of a call that answers once: what it needs is asked of the server's model, if
+ * there is one, and parked or answered with a failure if not (runs.c). */
+sessile_status run_once(call *c, const run_kind *kind, const void *request,
+                        sessile_error *err);
+/* A method that answers once; send_once() is its file's. */
+#define RUN_ONCE(name, begin)                                                    \
+    static sessile_status begin_any_##name(call *c, const void *r, begun *out,   \
+                                           sessile_error *err)                   \
+    {                                                                            \
+        return begin(c, r, out, err);                                            \
+    }                                                                            \
+    static sessile_status name(call *c, const void *request, sessile_error *err) \
+    {                                                                            \
+        static const run_kind kind = {begin_any_##name, send_once, NULL, NULL};  \
+        return run_once(c, &kind, request, err);                                 \
+    }
+
+/* Runs that wait for the client of a stream, or for the server's model. */
 sessile_status runs_open(runs **out, service *s, sessile_error *err);
 /* Parks each run that waits; those that come to wait are parked as well. */
 void runs_drain(runs *r);

@@ -8,6 +8,11 @@ static const char *const verdicts[] = {"no_policy",  "unchanged", "applied", "re
                                        "too_little", "stale",     "pending"};
 static const char *const needs[] = {"none", "model", "hook", "state", "embed"};
 
+const char *runs_verdict(sessile_verdict verdict)
+{
+    return verdicts[verdict];
+}
+
 static void fill_removals(call *c, Sessile__V1__Outcome *out, const sessile_outcome *from)
 {
     out->removals = call_rows(c, from->removal_count, &sessile__v1__removal__descriptor);
@@ -135,16 +140,4 @@ sessile_status runs_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
                                          sessile_session_id(b->session));
     (*out)->need = parked;
     return b->with_context && !parked ? fill_context(c, b->run, *out, err) : SESSILE_OK;
-}
-
-sessile_status runs_park(sessile_run *run, const sessile_need *need, int *parked,
-                         sessile_error *err)
-{
-    sessile_answer none = {.status = SESSILE_UNSUPPORTED,
-                           .text = sessile_text("nobody answers in this call")};
-    *parked = need->kind == SESSILE_NEED_MODEL && !sessile_run_defer(run, NULL, err);
-    if (*parked)
-        return SESSILE_OK;
-    error_clear(err);
-    return sessile_run_reply(run, &none, err);
 }

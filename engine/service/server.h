@@ -22,6 +22,7 @@
 #include "service/service.h"
 #include "service/sessile.pb-c.h"
 #include "service/trace.h"
+#include "sessile_memory.h"
 
 typedef struct pool pool;
 typedef struct keep keep;
@@ -34,28 +35,32 @@ typedef struct records records;
 typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
+typedef struct pieces pieces;
 
 struct service {
     allocator alloc;
     sessile_store *store; /* the host's handle */
     struct {
-        int workers, loops, drain_ms;
-        int guarded, json;
+        int workers, loops, drain_ms, look_ms;
+        int guarded, json, reflection;
         unsigned services; /* SERVICE_… */
         char *certificate_role;
         int (*reload)(void *arg);
         void *reload_arg;
+        service_ask *ask; /* NULL: the server has no model */
+        void *ask_arg;
     } settings;
     rpc_tls *tls;
     rpc_loop **loops;
     rpc_listener *listener;
     pool *pool;
-    keep *keep;
+    keep *keep, *memories; /* of sessions; of memories */
     nodes *nodes;
     records *records; /* NULL: it does not serve them */
     observe *observe;
     watch *watch;
     runs *runs;
+    pieces *pieces;
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -70,15 +75,17 @@ void service_tell_drained(service *s, size_t connections, size_t calls, uint64_t
 typedef sessile_status method_function(call *c, const void *request, sessile_error *err);
 
 enum {
-    METHOD_READS = 1,   /* it changes nothing: it may be called again */
-    METHOD_STREAMS = 2, /* its reply is a stream */
-    METHOD_ALL = 4,     /* its field 1 narrows it, and names no session; or calls of one
-                           session need not wait for each other */
-    METHOD_DUPLEX = 8,  /* its requests are a stream: the first one begins it */
-    METHOD_LOOP = 16,   /* it blocks nowhere, and needs no credential: it is run on the
-                           loop */
-    METHOD_APART = 32,  /* it does not wait for the session's other calls */
-    METHOD_RECORDS = 64 /* it is of RecordService */
+    METHOD_READS = 1,    /* it changes nothing: it may be called again */
+    METHOD_STREAMS = 2,  /* its reply is a stream */
+    METHOD_ALL = 4,      /* its field 1 narrows it, and names no session; or calls of one
+                            session need not wait for each other */
+    METHOD_DUPLEX = 8,   /* its requests are a stream: the first one begins it */
+    METHOD_LOOP = 16,    /* it blocks nowhere, and needs no credential: it is run on the
+                            loop */
+    METHOD_APART = 32,   /* it does not wait for the session's other calls */
+    METHOD_RECORDS = 64, /* it is of RecordService */
+    METHOD_REFLECTS =
+        128 /* it is of reflection: its requests need not wait for replies */
 };
 
 /* A method of sessile.proto. */
@@ -91,22 +98,28 @@ typedef struct method {
 
 /* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
+/* The same, if this server serves it. */
+const method *method_served(const service *s, const char *path);
 /* 1: there are methods of a service of that name. */
 int method_has_service(const char *name);
+/* The names of the services that this server serves, from 0; NULL behind the last. */
+const char *method_service(const service *s, size_t i);
 /* Those of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 /* Those of all services. */
 const method *method_any(size_t i);
-/* Its number among them. */
+/* Its number among them; for methods of one name the same, since they are counted by
+ * their names. */
 size_t method_number(const method *m);
 
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
     methods_facts[], methods_checkpoints[], methods_tree[], methods_history[],
-    methods_watch[], methods_run_stream[];
-extern const method methods_nodes[], methods_health[], methods_records_logs[],
-    methods_records_held[], methods_records_lists[];
+    methods_watch[], methods_run_stream[], methods_memory[], methods_memory_read[],
+    methods_memory_runs[];
+extern const method methods_nodes[], methods_health[], methods_reflection[],
+    methods_records_logs[], methods_records_held[], methods_records_lists[];
 /* A row of them: `input` is the name of its request in the generated code. */
 #define METHOD(name, run, input, flags)                       \
     {                                                         \
@@ -180,13 +193,16 @@ struct call {
         http_joined joined;
     } speech;
     buf request;                       /* its bytes */
+    buf early;                         /* requests of METHOD_REFLECTS that came before it
+                                          stayed, each behind its size (a size_t) */
     size_t messages;                   /* that came */
     atomic_int half;                   /* of a stream: the client sends no more */
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
     void *own;                         /* of its stream */
     /* of the loop */
+    int astray;       /* another node may own its session, and it is run here */
     relay *relay;     /* it was passed on; NULL: it is run here */
-    watcher *watcher; /* of health */
+    watcher *watcher; /* health.c */
     struct {
         uint64_t begun_us, waits_us;
         atomic_int counted;
@@ -201,10 +217,15 @@ struct call {
     sessile_store *view; /* of who calls; the store itself without a guard */
     size_t replies;
     int flags; /* STATUS_… */
-    int warm;  /* the session was open before */
+    int warm;  /* the session, or a memory, was open before */
     kept *kept;
     pthread_mutex_t mutex;    /* of the session, which another thread may interrupt */
     sessile_session *session; /* the handle of who calls */
+    struct {
+        kept *kept;
+        sessile_memory *memory; /* the handle of who calls */
+    } memories[SESSILE_RECALL_MEMORIES_MAX];
+    size_t memory_count;
 };
 
 /* What rpc tells of its calls. */
@@ -228,9 +249,15 @@ void call_leave(call *c, sessile_status status, const sessile_error *err);
 /* Sends a message, from any thread; it touches nothing of the call. CANCELLED: nobody
  * waits for it. NOMEM. */
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err);
+/* Too much is on its way to the client: more than 1 MiB. Who waits until that was taken
+ * is told by `drained`. */
+int call_is_full(const call *c);
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
                             sessile_error *err);
+/* 0: what the call was about was removed, or its handle can no longer write. The next
+ * call opens it again. */
+int call_can_stay(sessile_status status);
 /* Tells the client that it failed; nothing else of it ends. */
 void call_fail(call *c, const sessile_error *err);
 /* Those who watch the call's session are sent what is new. */
@@ -351,16 +378,21 @@ void status_finish(rpc_call *rpc, const sessile_error *err, int flags);
 sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void *data,
                               size_t size, arena *memory, ProtobufCMessage **out,
                               sessile_error *err);
-/* Finds the session of a request, its field 1, without unpacking it: a number that is the
- * same for the same names. 0: it names none. */
+/* Finds the session or the memory of a request, its field 1, without unpacking it: a
+ * number that is the same for the same names. 0: it names none. */
 uint64_t decode_lane(const void *data, size_t size);
 /* The same of a request that is one field with a request in it. */
 uint64_t decode_lane_inside(const void *data, size_t size);
 
-/* The names in it, agent, user and id, as slices of its bytes. 1: there are, and an id.
- */
-int decode_names(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
-                 sessile_slice out[3]);
+typedef enum decoded_names {
+    NAMES_NONE,
+    NAMES_OWN,   /* a user that is left out is the caller's own */
+    NAMES_SHARED /* of a memory that is nobody's own */
+} decoded_names;
+/* The names in it, agent, user and id, as slices of its bytes: of a session, or of a
+ * memory, which has no id. NONE: it names neither. */
+decoded_names decode_names(const ProtobufCMessageDescriptor *type, const void *data,
+                           size_t size, sessile_slice out[3]);
 /* 1: a request of that type has `once`: it may be made again. */
 int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
                     size_t size);
@@ -375,17 +407,21 @@ void records_close(records *r);
 /* ---------------------------------------------------------------------- open sessions */
 
 /*
- * Sessions that are open, each once, through the host's handle; the least recently used
- * are closed. Nothing in them is believed: each read asks the store how far the log goes.
+ * Sessions and memories that are open, each once, through the host's handle; the least
+ * recently used are closed. Nothing in them is believed: each read asks the store how far
+ * the log goes.
  */
 sessile_status keep_open(keep **out, sessile_store *store, size_t most,
                          const allocator *a, sessile_error *err);
 void keep_close(keep *k);
-/* Lends a session that is there; keep_give() gives it back. *fresh: 1: it was opened by
- * this call. Errors: as sessile_resume(). */
+/* Lends a session that is there, or, by names without an id, a memory; keep_give() gives
+ * it back. *fresh: 1: it was opened by this call. Errors: as sessile_resume(),
+ * sessile_memory_open(). */
 sessile_status keep_take(keep *k, const sessile_session_options *names, kept **out,
                          int *fresh, sessile_error *err);
+/* NULL: it is a memory; a session. */
 sessile_session *kept_session(const kept *k);
+sessile_memory *kept_memory(const kept *k);
 /* again 0: it is closed, because it was removed or cannot be used any more. */
 void keep_give(keep *k, kept *one, int again);
 size_t keep_count(keep *k);

@@ -7,6 +7,7 @@
  */
 #include "service/nodes.h"
 #include "service/observe.h"
+#include "service/pieces.h"
 #include "service/runs.h"
 #include "service/watch.h"
 
@@ -18,14 +19,17 @@
 enum {
     WORKERS = 8,
     SESSIONS = 10000,
+    MEMORIES = 500, /* each as large as its entries and vectors are */
     WAITING = 4096,
     DRAIN_MS = 30000,
     AGE_MS = 1800000,
+    WATCH_MS = 1000,
     CORES_A_LOOP = 4,
     LOOPS_MOST = 16,
     LOOK_MS = 20,
     RELOAD_MS = 3600000
 };
+#define KEPT_MOST ((size_t)64 << 20)
 
 static int or_default(int given, int standard)
 {
@@ -50,7 +54,7 @@ static sessile_status check_settings(const service_settings *in, sessile_error *
         return fail(err, SESSILE_INVALID,
                     "client_ca needs TLS: give cert and key as well");
     if (in->size.workers < 0 || in->size.workers > 1024 || in->size.sessions < 0 ||
-        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0 ||
+        in->size.waiting < 0 || in->ms.drain < 0 || in->ms.age < 0 || in->ms.look < 0 ||
         in->nodes.replicas < 0)
         return fail(err, SESSILE_INVALID,
                     "workers are 1 to 1024; sessions, drain, connection_age and "
@@ -66,11 +70,15 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.workers = or_default(in->size.workers, WORKERS);
     s->settings.loops = loops_wanted();
     s->settings.drain_ms = or_default(in->ms.drain, DRAIN_MS);
+    s->settings.look_ms = or_default(in->ms.look, WATCH_MS);
     s->settings.guarded = in->guarded;
     s->settings.services = in->services ? in->services : SERVICE_SESSIONS;
     s->settings.json = !in->no_json;
+    s->settings.reflection = !in->no_reflection;
     s->settings.reload = in->reload;
     s->settings.reload_arg = in->reload_arg;
+    s->settings.ask = in->model.ask;
+    s->settings.ask_arg = in->model.arg;
     s->settings.certificate_role = mem_dup(&s->alloc, role, strlen(role));
     return s->settings.certificate_role ? SESSILE_OK : fail_nomem(err);
 }
@@ -159,6 +167,8 @@ sessile_status service_open(service **out, sessile_store *store,
                            (size_t)or_default(settings->size.sessions, SESSIONS),
                            &s->alloc, err);
     if (!status)
+        status = keep_open(&s->memories, store, MEMORIES, &s->alloc, err);
+    if (!status)
         status = open_records(s, settings, err);
     if (!status)
         status = pool_open(&s->pool, s->settings.workers,
@@ -168,6 +178,8 @@ sessile_status service_open(service **out, sessile_store *store,
         status = watch_open(&s->watch, s, err);
     if (!status)
         status = runs_open(&s->runs, s, err);
+    if (!status)
+        status = pieces_open(&s->pieces, s, KEPT_MOST, err);
     if (!status)
         status = open_loops(s, settings, err);
     if (!status)
@@ -298,6 +310,7 @@ void service_close(service *s)
     watch_stop(s->watch);
     nodes_close(s->nodes);
     s->nodes = NULL;
+    pieces_end(s->pieces);
     pool_end(s->pool);
     observe_stop(s->observe); /* which looks at all that is closed after it */
     records_close(s->records);
@@ -310,9 +323,11 @@ void service_close(service *s)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
     watch_close(s->watch);
     runs_close(s->runs);
+    pieces_close(s->pieces);
     observe_close(s->observe);
     pool_close(s->pool);
     keep_close(s->keep);
+    keep_close(s->memories);
     if (s->tls)
         rpc_tls_drop(s->tls);
     char *role = s->settings.certificate_role;

@@ -9,11 +9,28 @@
 #ifndef SERVICE_SERVICE_H
 #define SERVICE_SERVICE_H
 
+#include "base/buf.h"
 #include "sessile_guard.h"
 
 typedef struct service service;
 
 enum { SERVICE_SESSIONS = 1, SERVICE_RECORDS = 2 };
+
+/* What a policy asks of a model. Borrowed. */
+typedef struct service_question {
+    sessile_slice request;              /* JSON, as of SESSILE_NEED_MODEL */
+    sessile_slice agent, user, session; /* of a run of a memory: no session */
+    sessile_slice settings;             /* of the session: a JSON object, or empty */
+    int (*over)(void *arg);             /* 1: nobody waits for the answer any more */
+    void *over_arg;
+} service_question;
+/*
+ * Answers a question, on the thread of a worker, which waits; several at one time. OK:
+ * text has the answer. BUSY: not now; CANCELLED: nobody waits; anything else: the model
+ * failed, and text has the reason.
+ */
+typedef sessile_status service_ask(void *arg, const service_question *question,
+                                   buf *text);
 
 /* Text is copied. 0 and NULL: the default. */
 typedef struct service_settings {
@@ -36,6 +53,7 @@ typedef struct service_settings {
     struct {
         int drain; /* ms that calls may take once the service is told to end; 30,000 */
         int age;   /* ms after which a connection is asked to end; 1,800,000 */
+        int look;  /* ms between two looks at what is watched; 1,000 */
     } ms;
     /* The servers that share a store in a PostgreSQL database. */
     struct {
@@ -63,8 +81,14 @@ typedef struct service_settings {
         const char *url;
         const sessile_store_options *options;
     } records;
+    /* The server's own model. NULL: what a policy asks is left to clients. */
+    struct {
+        service_ask *ask;
+        void *arg;
+    } model;
     int guarded; /* 1: the store has a guard, and each call needs a credential */
     int no_json; /* 1: gRPC alone */
+    int no_reflection; /* 1: nobody can ask which methods there are */
     /* Asked now and then by service_run(): 1: the certificates are read again. They are
      * each hour in any case. NULL: nobody asks. */
     int (*reload)(void *arg);

@@ -4,7 +4,9 @@
  * A session is looked at when it may have news: a call of this server on it has ended, a
  * follower has begun or takes more, or the store says that its log has grown. The store
  * is asked once a second about all sessions with one question, by a thread that does
- * nothing else: that finds what others have written, and what was removed.
+ * nothing else: that finds what others have written, and what was removed. Sessions that
+ * another server says it has written to (watch_look()) are asked about at once, all of
+ * them together: however many such calls come, one question is on its way.
  *
  * The mutex is held for the tables and states, never while a session is opened, read or
  * closed. A worker that has a track (TRACK_BUSY) is the only one that touches the second
@@ -20,8 +22,7 @@
 enum {
     TABLE = 16384,
     WATCHED_MOST = 100000,
-    TRACKS_A_JOB = 32, /* then other jobs of the session have their turn */
-    ASK_MS = 1000
+    TRACKS_A_JOB = 32 /* then other jobs of the session have their turn */
 };
 
 struct watch {
@@ -32,6 +33,7 @@ struct watch {
     size_t count;
     watched *first, *last; /* wait for a worker */
     int working, most;     /* have one; at most */
+    int doubted;           /* the store is to be asked about some at once */
     int draining, ending, started;
     pthread_t thread;
 };
@@ -56,17 +58,25 @@ static watched *find(watch *w, const sessile_session_options *names)
 }
 
 /* The next one from `one` on that is this session, by the names that it has. */
-static watched *find_open(watched *one, const sessile_session *session, uint64_t key)
+static watched *find_named(watched *one, const sessile_session_options *names,
+                           uint64_t key)
 {
     for (; one; one = one->same) {
         const sessile_session *is = one->kept ? kept_session(one->kept) : NULL;
-        if (is && one->key == key &&
-            same(sessile_session_id(is), sessile_session_id(session)) &&
-            same(sessile_session_agent(is), sessile_session_agent(session)) &&
-            same(sessile_session_user(is), sessile_session_user(session)))
+        if (is && one->key == key && same(sessile_session_id(is), names->id) &&
+            same(sessile_session_agent(is), names->agent) &&
+            same(sessile_session_user(is), names->user))
             break;
     }
     return one;
+}
+
+static watched *find_open(watched *one, const sessile_session *session, uint64_t key)
+{
+    const sessile_session_options names = {.id = sessile_session_id(session),
+                                           .agent = sessile_session_agent(session),
+                                           .user = sessile_session_user(session)};
+    return find_named(one, &names, key);
 }
 
 static void copy_name(sessile_slice *name, char **at)
@@ -191,11 +201,12 @@ static void wake_all(watch *w, watched *one)
 /* The store says that it has grown, or that it was removed. */
 static void wake_doubted(watch *w, watched *one)
 {
-    for (track *t = one->newest; t; t = t->older)
-        if (t->state == TRACK_IDLE) {
+    for (track *t = one->newest; t; t = t->older) {
+        if (t->state == TRACK_IDLE)
             t->doubt = 1;
+        if (t->state == TRACK_IDLE || t->state == TRACK_BUSY)
             make_due(w, t);
-        }
+    }
 }
 
 void watch_poke(watch *w, sessile_session *session)
@@ -212,6 +223,18 @@ void watch_poke(watch *w, sessile_session *session)
     one = find_open(w->table[key % TABLE], session, key); /* what is there by now */
     for (; one; one = find_open(one->same, session, key))
         wake(w, one, end);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+void watch_look(watch *w, const sessile_session_options *names)
+{
+    const uint64_t key = hash64(names->id.data, names->id.size);
+    pthread_mutex_lock(&w->mutex);
+    watched *one = find_named(w->table[key % TABLE], names, key);
+    for (; one; one = find_named(one->same, names, key))
+        one->doubted = w->doubted = 1;
+    if (w->doubted)
+        pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->mutex);
 }
 
@@ -450,8 +473,8 @@ static void question_free(watch *w, question *q)
     mem_free(a, q->changed, q->room);
 }
 
-/* Notes the sessions that are open, and pins them. */
-static void gather(watch *w, question *q)
+/* Notes the sessions that are open, all or those in doubt, and pins them. */
+static void gather(watch *w, question *q, int all)
 {
     const allocator *a = &w->server->alloc;
     q->room = w->count;
@@ -463,17 +486,19 @@ static void gather(watch *w, question *q)
         return;
     for (size_t i = 0; i < TABLE; i++)
         for (watched *one = w->table[i]; one; one = one->same)
-            if (one->kept && one->newest) {
+            if (one->kept && one->newest && (all || one->doubted)) {
+                one->doubted = 0;
                 one->pins++;
                 q->all[q->count] = one;
                 q->sessions[q->count++] = kept_session(one->kept);
             }
 }
 
-static void ask_store(watch *w)
+static void ask_store(watch *w, int all)
 {
     question q;
-    gather(w, &q);
+    w->doubted = 0;
+    gather(w, &q, all);
     pthread_mutex_unlock(&w->mutex);
     sessile_status status = SESSILE_OK;
     if (q.count)
@@ -490,19 +515,35 @@ static void ask_store(watch *w)
     question_free(w, &q);
 }
 
+/* Waits until it is time to ask about all (1), or sessions are in doubt. */
+static int wait_to_ask(watch *w, const struct timespec *until)
+{
+    int why = 0;
+    while (!w->ending && !w->doubted && why != ETIMEDOUT)
+        why = pthread_cond_timedwait(&w->wake, &w->mutex, until);
+    return why == ETIMEDOUT;
+}
+
 static void *ask_each_second(void *arg)
 {
     watch *w = arg;
+    const int ms = w->server->settings.look_ms;
     pthread_mutex_lock(&w->mutex);
     while (!w->ending) {
         struct timespec until;
+        int all = 0;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ASK_MS / 1000;
-        while (!w->ending &&
-               pthread_cond_timedwait(&w->wake, &w->mutex, &until) != ETIMEDOUT)
-            ;
-        if (!w->ending && w->count > 0)
-            ask_store(w);
+        until.tv_sec += ms / 1000;
+        until.tv_nsec += ms % 1000 * 1000000L;
+        if (until.tv_nsec >= 1000000000L) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000L;
+        }
+        while (!all && !w->ending) {
+            all = wait_to_ask(w, &until);
+            if (!w->ending && w->count > 0)
+                ask_store(w, all);
+        }
     }
     pthread_mutex_unlock(&w->mutex);
     return NULL;

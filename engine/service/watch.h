@@ -79,6 +79,7 @@ struct watched {
     track *first_due, *last_due;
     sessile_id end; /* as many entries are known to be there */
     unsigned pins;  /* it must stay: the store is being asked about it */
+    int doubted;    /* another server says that it has written */
     int queued;     /* it waits for a worker, or has one */
     int listed;     /* it is in the table */
 };
@@ -90,6 +91,9 @@ sessile_status watch_open(watch **out, service *s, sessile_error *err);
 sessile_status watch_start(watch *w, sessile_error *err);
 /* A call on a session ended: those who watch it are sent what is new. */
 void watch_poke(watch *w, sessile_session *session);
+/* Another server says that it has written to a session: the store is asked whether it
+ * has. Nothing happens if nobody watches it. */
+void watch_look(watch *w, const sessile_session_options *names);
 /* Ends every stream: the clients go on at another server. New ones are refused. */
 void watch_drain(watch *w);
 /* Ends the thread; it gives the workers nothing more. */
@@ -114,7 +118,5 @@ extern const call_stream watch_stream;
 track_result track_serve(watch *w, track *t, sessile_id *end, sessile_error *err);
 /* Says once that a track's session is open, and stays so (watch.c). */
 void watch_opened(watch *w, watched *one, kept *k);
-/* Too much is on its way to a client. */
-int call_is_full(const call *c);
 
 #endif

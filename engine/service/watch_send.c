@@ -14,13 +14,6 @@ enum { PIECE = 256 * 1024 };
 
 /* ---------------------------------------------------------------------- sending */
 
-int call_is_full(const call *c)
-{
-    rpc_limits limits;
-    rpc_limits_init(&limits);
-    return rpc_unsent(c->rpc) > limits.bytes.unsent;
-}
-
 static void count_event(const call *c)
 {
     if (c->server->observe)

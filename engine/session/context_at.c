@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A kept session has no room for more messages than may soon be added. */
+enum { SOON = 64 };
+
 static int compare_about(const void *x, const void *y)
 {
     const fact *a = x, *b = y;
@@ -71,6 +74,8 @@ static sessile_status build(session_core *s, sessile_id at, context *out,
         status = session_fail_damaged(
             s, id, err, "its context goes up to %08" PRIx32 ", which is not on its path",
             upto);
+    if (!status && context_reserve(out, ids.count + SOON))
+        status = fail_nomem(err);
     for (size_t i = ids.count; !status && i > 0; i--)
         if (context_push_node(s, ids.at[i - 1], out))
             status = fail_nomem(err);

@@ -22,8 +22,8 @@ enum {
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
     FIXED_SIZE = 104 + MODEL_SIZE,
-    SLACK = 2 * LOG_BLOCK, /* room for entries behind the last block */
-    PARTS_MOST = 1024,     /* more messages of one unfinished turn are not kept */
+    SLACK = LOG_BLOCK, /* room for entries behind the last block */
+    PARTS_MOST = 1024, /* more messages of one unfinished turn are not kept */
     FACT_SIZE = 13,
     FACTS_MOST = 65536 /* with more in force, the index ends */
 };

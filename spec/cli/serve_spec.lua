@@ -1,6 +1,8 @@
 -- sessile serve: a store for clients of other languages, with and without a guard.
 
+local certificates = require "spec.support.certificates"
 local cli = require "spec.support.cli"
+local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
 local guarded = require "spec.support.guarded"
 local server = require "spec.support.server"
@@ -87,16 +89,9 @@ describe("sessile serve", function()
     it("believes a certificate of its authority", function()
       guarded.unguarded_only()
       local home = cli.home()
-      local function certificate(name, more)
-        shell.output(("cd %s && openssl req -newkey rsa:2048 -nodes -keyout %s.key -out %s.csr "
-          .. "-subj /CN=%s 2>/dev/null && openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key "
-          .. "-CAcreateserial -days 2 -out %s.pem %s 2>/dev/null && chmod 600 %s.key"):format(
-          cli.quote(home), name, name, name, name, name, more or "", name))
-      end
-      shell.output(("cd %s && openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem "
-        .. "-subj /CN=authority -days 2 2>/dev/null"):format(cli.quote(home)))
-      certificate "localhost"
-      certificate "carol"
+      certificates.authority(home, "ca")
+      certificates.sign(home, "ca", "localhost", "DNS:localhost")
+      certificates.sign(home, "ca", "carol")
       cli.configure(([[return { guard = "standard",
         serve = { cert = %q, key = %q, client_ca = %q } }]]):format(home .. "/localhost.pem",
         home .. "/localhost.key", home .. "/ca.pem"))
@@ -112,6 +107,60 @@ describe("sessile serve", function()
     end)
   end)
 
+  describe("with a model of its own", function()
+    local COMPACT = { session = { id = "s" }, config = { policies = { { name = "summarize" } } } }
+
+    -- Serves with an endpoint that gives these answers; a session of many messages is there.
+    local function served(...)
+      guarded.unguarded_only()
+      local port, request = endpoints.serve { ... }
+      cli.configure(([[return { serve = { model = true },
+        model = { endpoint = "http://127.0.0.1:%d/v1", name = "small" } }]]):format(port))
+      one = server.start()
+      local messages = {}
+      for i = 1, 40 do
+        local role = i % 2 == 1 and "user" or "assistant"
+        messages[i] = { text = ('{"role":"%s","content":"%d: %s"}'):format(role, i,
+          ("word "):rep(40)) }
+      end
+      assert.equal("OK", (one:call("Turn", { session = { id = "s" }, create = true,
+        messages = messages })))
+      return request
+    end
+
+    it("asks it what a policy asks", function()
+      if not pcall(require, "socket") then
+        return pending "the package lua-socket is not installed"
+      end
+      local request = served [[json(200,
+        '{"choices":[{"message":{"role":"assistant","content":"They said words."}}]}')]]
+      local code, outcome = one:call("Compact", COMPACT)
+      assert.equal("OK", code, outcome)
+      assert.equal("applied", outcome.verdict, outcome.message)
+      expect.has(request(1), '"small"', "word word")
+      expect.has(cli.done "context s", "They said words.")
+    end)
+
+    it("says why it failed, and keeps what was said", function()
+      if not pcall(require, "socket") then
+        return pending "the package lua-socket is not installed"
+      end
+      served [[json(401, '{"error":{"message":"no such key"}}')]]
+      local code, outcome = one:call("Compact", COMPACT)
+      assert.equal("OK", code, outcome)
+      assert.equal("refused", outcome.verdict)
+      expect.has(outcome.message, "401")
+      expect.has(cli.done "context s", "1: word", "40: word")
+    end)
+
+    it("is not served when there is none", function()
+      guarded.unguarded_only()
+      cli.done "new --id s"
+      cli.configure "return { serve = { model = true } }"
+      cli.fails(1, "serve --check --listen 127.0.0.1:0", "no model is configured")
+    end)
+  end)
+
   it("counts calls for Prometheus, without an id in it", function()
     guarded.unguarded_only()
     cli.configure 'return { serve = { metrics = "127.0.0.1:0" } }'
@@ -122,6 +171,24 @@ describe("sessile serve", function()
     expect.has_all(page, { 'sessile_calls_total{method="CreateSession",status="OK"} 1',
       'sessile_calls_total{method="ResumeSession",status="NOT_FOUND"} 1', "sessile_ready 1" })
     assert.is_nil(page:find("secret", 1, true))
+  end)
+
+  it("tells which methods there are, unless it is configured not to", function()
+    guarded.unguarded_only()
+    local function status(on)
+      cli.configure(("return { serve = { reflection = %s } }"):format(on))
+      one = server.start()
+      local said = shell.output(([[printf '\0\0\0\0\3:\1*' |
+        curl -sD - -o %s/answer --data-binary @- --http2-prior-knowledge \
+        -H 'content-type: application/grpc' -H 'te: trailers' \
+        http://%s/grpc.reflection.v1.ServerReflection/ServerReflectionInfo]]):format(
+        cli.quote(cli.home()), one.address))
+      one:stop()
+      return said:match "grpc%-status: (%d+)"
+    end
+    assert.equal("0", status(true))
+    expect.has(cli.read(cli.home() .. "/answer"), "sessile.v1.SessionService")
+    assert.equal("12", status(false))
   end)
 
   it("does not listen in clear text where others can connect", function()

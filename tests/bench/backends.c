@@ -22,14 +22,20 @@ static const char *server_url(void)
     return url && *url ? url : NULL;
 }
 
-/* The URL with one parameter more. */
-static void with_parameter(char *out, size_t room, const char *url, const char *name,
-                           const char *value)
+void url_add(char *out, size_t room, const char *url, const char *name, const char *value)
 {
     int n =
         snprintf(out, room, "%s%c%s=%s", url, strchr(url, '?') ? '&' : '?', name, value);
     if (n < 0 || (size_t)n >= room)
         broken("a URL that long");
+}
+
+void backend_schema(char out[128], const char *name)
+{
+    snprintf(out, 128, "bench_%ld_%s", (long)getpid(), name);
+    for (char *c = out; *c; c++)
+        if (*c == '-')
+            *c = '_';
 }
 
 static void store_url(char out[4200], const backend *b, const char *name)
@@ -40,11 +46,8 @@ static void store_url(char out[4200], const backend *b, const char *name)
     } else if (b == &backends[SQLITE_BACKEND]) {
         snprintf(out, 4200, "sqlite:%s/%s.sqlite", bench_folder, name);
     } else {
-        snprintf(schema, sizeof schema, "bench_%ld_%s", (long)getpid(), name);
-        for (char *c = schema; *c; c++)
-            if (*c == '-')
-                *c = '_';
-        with_parameter(out, 4200, server_url(), "schema", schema);
+        backend_schema(schema, name);
+        url_add(out, 4200, server_url(), "schema", schema);
     }
 }
 

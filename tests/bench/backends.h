@@ -25,6 +25,11 @@ int backends_end(void);
  * handles of one, as two nodes have it. */
 sessile_store *backend_store(const backend *b, const char *name,
                              sessile_key_source source, sessile_durability durability);
+/* The schema in which the PostgreSQL store `name` is, for who opens it elsewhere; and a
+ * URL with one parameter more. */
+void backend_schema(char out[128], const char *name);
+void url_add(char *out, size_t room, const char *url, const char *name,
+             const char *value);
 /* A bare connection; first: the first of this name. */
 bare *backend_bare(const backend *b, const char *name, int first, int synced);
 

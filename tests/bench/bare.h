@@ -49,6 +49,8 @@ extern const bare_kind bare_file, bare_sqlite, bare_postgres;
 /* Whether this program was built with the library. */
 extern const int bare_sqlite_built, bare_postgres_built;
 
+/* 1: commits of that server wait for a standby. */
+int bare_postgres_waits(const char *url);
 /* Drops the schemas whose names begin so. */
 void bare_postgres_drop(const char *url, const char *prefix);
 

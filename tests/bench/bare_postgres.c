@@ -220,6 +220,16 @@ static size_t pg_list(bare *b, size_t limit)
     return count;
 }
 
+int bare_postgres_waits(const char *url)
+{
+    bare b = {.c = PQconnectdb(url)};
+    PGresult *r = PQexec(b.c, "SHOW synchronous_standby_names");
+    int waits = PQntuples(r) == 1 && *PQgetvalue(r, 0, 0) != '\0';
+    right(&b, r, PGRES_TUPLES_OK);
+    PQfinish(b.c);
+    return waits;
+}
+
 void bare_postgres_drop(const char *url, const char *prefix)
 {
     char text[512];
@@ -243,6 +253,12 @@ const bare_kind bare_postgres = {.append_is = "one statement: UPDATE, INSERT",
 
 const int bare_postgres_built = 0;
 const bare_kind bare_postgres;
+
+int bare_postgres_waits(const char *url)
+{
+    (void)url;
+    return 0;
+}
 
 void bare_postgres_drop(const char *url, const char *prefix)
 {

@@ -4,6 +4,7 @@
 #include "bench/measure.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -53,10 +54,13 @@ size_t rounds(size_t n)
 void bench_make_folder(int argc, char **argv)
 {
     const char *base = argc > 1 ? argv[1] : getenv("TMPDIR");
+    char whole[PATH_MAX];
     snprintf(bench_folder, sizeof bench_folder, "%s/sessile-bench.XXXXXX",
              base ? base : ".");
-    if (!mkdtemp(bench_folder))
+    if (!mkdtemp(bench_folder) || !realpath(bench_folder, whole) ||
+        strlen(whole) >= sizeof bench_folder)
         broken(bench_folder);
+    memcpy(bench_folder, whole, strlen(whole) + 1);
 }
 
 void bench_begin(int argc, char **argv)
@@ -72,6 +76,20 @@ int bench_end(void)
     char command[4200];
     snprintf(command, sizeof command, "rm -rf '%s'", bench_folder);
     return system(command) ? 1 : 0;
+}
+
+int bench_certificate(char *cert, char *key, size_t size)
+{
+    char command[16000];
+    snprintf(cert, size, "%s/bench.pem", bench_folder);
+    snprintf(key, size, "%s/bench.key", bench_folder);
+    snprintf(
+        command, sizeof command,
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -sha256 "
+        "-keyout '%s' -out '%s' -days 2 -subj /CN=bench -addext "
+        "subjectAltName=IP:127.0.0.1 2>/dev/null && chmod 600 '%s'",
+        key, cert, key);
+    return system(command) == 0;
 }
 
 /* ---------------------------------------------------------------------- samples, rows */

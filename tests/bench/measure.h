@@ -28,6 +28,10 @@ int bench_end(void);
 int bench_short(void);
 size_t rounds(size_t n);
 
+/* Makes a certificate for 127.0.0.1, its own authority, in that folder; size: the room of
+ * both paths. 0: there is no openssl command. */
+int bench_certificate(char *cert, char *key, size_t size);
+
 double now_us(void);
 void must(sessile_status status, const sessile_error *err);
 _Noreturn void broken(const char *what);

@@ -401,21 +401,6 @@ static void bench_memory(server *s, rpc_tls *tls, const char *what)
     rpc_loop_close(loop);
 }
 
-/* A certificate for 127.0.0.1 in the bench's folder; 0: there is no openssl command. */
-static int make_certificate(char *cert, char *key, size_t size)
-{
-    char command[16000];
-    snprintf(cert, size, "%s/rpc.pem", bench_folder);
-    snprintf(key, size, "%s/rpc.key", bench_folder);
-    snprintf(
-        command, sizeof command,
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -sha256 "
-        "-keyout '%s' -out '%s' -days 2 -subj /CN=bench -addext "
-        "subjectAltName=IP:127.0.0.1 2>/dev/null && chmod 600 '%s'",
-        key, cert, key);
-    return system(command) == 0;
-}
-
 int main(int argc, char **argv)
 {
     char cert[4400], key[4400];
@@ -430,7 +415,7 @@ int main(int argc, char **argv)
     bench_beside(&to_plain, &to_bare, "call", "bare nghttp2", 1, 2, 0);
     bench_beside(&to_plain, &to_bare, "call", "bare nghttp2", 64, 2, 0);
     bench_memory(&plain, NULL, "plain");
-    if (make_certificate(cert, key, sizeof cert)) {
+    if (bench_certificate(cert, key, sizeof cert)) {
         rpc_tls_files files = {cert, key, NULL, NULL}, ca = {NULL, NULL, cert, NULL};
         rpc_tls *tls, *believed;
         sessile_error err;
@@ -444,8 +429,6 @@ int main(int argc, char **argv)
         stop(&sealed);
         rpc_tls_drop(tls);
         rpc_tls_drop(believed);
-        remove(cert);
-        remove(key);
     } else
         note("no row for TLS: there is no openssl command");
     client_close(&to_plain);

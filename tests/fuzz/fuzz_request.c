@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "service/memory.pb-c.h"
 #include "service/records.pb-c.h"
 #include "service/server.h"
 
@@ -33,12 +34,25 @@ static const char *const words[] = {"\x0a\x03\x1a\x01s",
 
 const fuzz_about fuzz_this = {"request", 60000, 1 << 12, words};
 
+static const ProtobufCServiceDescriptor *const services[] = {
+    &sessile__v1__session_service__descriptor, &sessile__v1__record_service__descriptor,
+    &sessile__v1__memory_service__descriptor};
+enum { SERVICES = sizeof services / sizeof *services };
+
+static unsigned method_count(void)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < SERVICES; i++)
+        n += services[i]->n_methods;
+    return n;
+}
+
 static const ProtobufCMessageDescriptor *input_of(unsigned i)
 {
-    const ProtobufCServiceDescriptor *s = &sessile__v1__session_service__descriptor;
-    const ProtobufCServiceDescriptor *r = &sessile__v1__record_service__descriptor;
-    i %= s->n_methods + r->n_methods;
-    return i < s->n_methods ? s->methods[i].input : r->methods[i - s->n_methods].input;
+    size_t s = 0;
+    for (i %= method_count(); i >= services[s]->n_methods; s++)
+        i -= services[s]->n_methods;
+    return services[s]->methods[i].input;
 }
 
 /* ---------------------------------------------------------------------- decoding */
@@ -84,13 +98,20 @@ static unsigned char *pack(const ProtobufCMessage *m, size_t *size)
     return out;
 }
 
-/* The session of a request has something in it. */
+/* 1: what a field has names a session, or a memory. */
+static int is_named(const ProtobufCFieldDescriptor *field)
+{
+    return field && (field->descriptor == &sessile__v1__session__descriptor ||
+                     field->descriptor == &sessile__v1__memory__descriptor);
+}
+
+/* The session, or the memory, of a request has something in it. */
 static int names_session(const ProtobufCMessage *m)
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(m->descriptor, 1);
     const ProtobufCMessage *session;
-    if (!field || field->descriptor != &sessile__v1__session__descriptor)
+    if (!is_named(field))
         return 0;
     memcpy(&session, (const char *)m + field->offset, sizeof session);
     return session && protobuf_c_message_get_packed_size(session) > 0;
@@ -101,6 +122,21 @@ static int is(sessile_slice name, const void *data, size_t size)
     return name.size == size && (size == 0 || memcmp(name.data, data, size) == 0);
 }
 
+static void compare_memory(const Sessile__V1__Memory *memory, decoded_names named,
+                           const sessile_slice names[3])
+{
+    FUZZ_CHECK(named == (!memory          ? NAMES_NONE
+                         : memory->shared ? NAMES_SHARED
+                                          : NAMES_OWN));
+    FUZZ_CHECK(names[2].size == 0);
+    if (memory && memory->raw)
+        FUZZ_CHECK(is(names[0], memory->raw->agent.data, memory->raw->agent.len) &&
+                   is(names[1], memory->raw->user.data, memory->raw->user.len));
+    else if (memory)
+        FUZZ_CHECK(is(names[0], memory->agent, strlen(memory->agent)) &&
+                   is(names[1], memory->user, strlen(memory->user)));
+}
+
 /* What is read out of the bytes of a message is what the message has. */
 static void compare_names(const ProtobufCMessage *m, const void *packed, size_t size)
 {
@@ -108,10 +144,14 @@ static void compare_names(const ProtobufCMessage *m, const void *packed, size_t 
         protobuf_c_message_descriptor_get_field(m->descriptor, 1);
     const Sessile__V1__Session *session;
     sessile_slice names[3];
-    int named = decode_names(m->descriptor, packed, size, names);
-    if (!field || field->descriptor != &sessile__v1__session__descriptor)
+    decoded_names named = decode_names(m->descriptor, packed, size, names);
+    if (!is_named(field))
         return;
     memcpy(&session, (const char *)m + field->offset, sizeof session);
+    if (field->descriptor == &sessile__v1__memory__descriptor) {
+        compare_memory((const void *)session, named, names);
+        return;
+    }
     FUZZ_CHECK(session || !named);
     if (session && session->raw)
         FUZZ_CHECK(is(names[0], session->raw->agent.data, session->raw->agent.len) &&
@@ -167,13 +207,13 @@ static void put_message(buf *out, const ProtobufCMessageDescriptor *type, int de
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &type->fields[i];
         buf inner;
-        unsigned wire = f->type == PROTOBUF_C_TYPE_STRING ||
-                                f->type == PROTOBUF_C_TYPE_BYTES ||
-                                f->type == PROTOBUF_C_TYPE_MESSAGE
-                            ? 2
-                        : f->type == PROTOBUF_C_TYPE_FIXED32 ? 5
-                        : f->type == PROTOBUF_C_TYPE_DOUBLE  ? 1
-                                                             : 0;
+        unsigned wire =
+            f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_BYTES ||
+                    f->type == PROTOBUF_C_TYPE_MESSAGE
+                ? 2
+            : f->type == PROTOBUF_C_TYPE_FIXED32 || f->type == PROTOBUF_C_TYPE_FLOAT ? 5
+            : f->type == PROTOBUF_C_TYPE_DOUBLE                                      ? 1
+                                                                                     : 0;
         if (f->id > 15) /* a tag of one byte is enough */
             continue;
         buf_putc(out, (char)(f->id << 3 | wire));
@@ -196,9 +236,7 @@ static void put_message(buf *out, const ProtobufCMessageDescriptor *type, int de
 
 void fuzz_seeds(fuzz_take take, void *arg)
 {
-    const ProtobufCServiceDescriptor *s = &sessile__v1__session_service__descriptor;
-    const ProtobufCServiceDescriptor *r = &sessile__v1__record_service__descriptor;
-    for (unsigned i = 0; i < s->n_methods + r->n_methods; i++) {
+    for (unsigned i = 0; i < method_count(); i++) {
         buf seed;
         buf_init(&seed, &allocator_default);
         put_message(&seed, input_of(i), 0);

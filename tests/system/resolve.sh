@@ -49,9 +49,8 @@ LUA
 inside='mount --bind "$1/hosts" /etc/hosts && exec env HOME="$1" "$SESSILE_BIN" run "$1/try.lua"'
 if [ "$(id -u)" = 0 ]; then alone="unshare -m"; else alone="unshare -rm"; fi
 if ! $alone true 2>"$folder/why"; then
-    echo "not ok 1 - a mount namespace, which this test needs: $(cat "$folder/why")"
-    echo "1..1"
-    exit 1
+    echo "1..0 # SKIP there are no mount namespaces here: $(cat "$folder/why")"
+    exit 0
 fi
 said=$($alone sh -c "$inside" sh "$folder" 2>&1)
 

@@ -257,6 +257,26 @@ void pg_pause(pg_call *call, int tries)
         (void)pause_for(call, (unsigned)tries - 2);
 }
 
+/* Which of several hosts is asked first: the one that was the primary last, or, once that
+ * did not answer, the next. */
+static unsigned first_host(pg_store *ps)
+{
+    pthread_mutex_lock(&ps->mutex);
+    unsigned host = (unsigned)ps->server.host;
+    pthread_mutex_unlock(&ps->mutex);
+    return host;
+}
+
+/* The next call begins elsewhere, too: one that has less time than a silent host takes
+ * would never come to the others. */
+static void pass_host(pg_store *ps, unsigned host)
+{
+    pthread_mutex_lock(&ps->mutex);
+    if (ps->server.host == (int)host && ps->url.hosts > 1)
+        ps->server.host = (int)((host + 1) % (unsigned)ps->url.hosts);
+    pthread_mutex_unlock(&ps->mutex);
+}
+
 /* A server that restarts is away for a moment, and all its clients come back at once: the
  * pauses grow, and no two clients' are equal. */
 sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
@@ -264,10 +284,10 @@ sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
     pg_store *ps = call->ps;
     for (unsigned tries = 0;; tries++) {
         int passing;
-        pthread_mutex_lock(&ps->mutex);
-        unsigned host = (unsigned)ps->server.host; /* which answered last */
-        pthread_mutex_unlock(&ps->mutex);
-        sessile_status status = connect_once(call, host + tries, out, &passing, err);
+        unsigned host = first_host(ps);
+        sessile_status status = connect_once(call, host, out, &passing, err);
+        if (status && passing)
+            pass_host(ps, host);
         int each_once = call->first && tries + 1 >= (unsigned)ps->url.hosts;
         if (!status || !passing || each_once || pg_over(ps, call->until_us))
             return status;

@@ -240,7 +240,7 @@ typedef struct pg_store {
         uint32_t timeline; /* the newest that was seen */
         int64_t started;   /* when the last primary that answered was */
         int64_t settled;   /* the same, of the one whose commits are known to be safe */
-        int host;          /* of several in the URL: that one */
+        int host;          /* of several in the URL: that one, or who is asked next */
     } server;
     uint64_t round_trips; /* statements sent and waited for, a pipeline as one */
     /* watch.c */

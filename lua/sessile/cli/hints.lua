@@ -55,12 +55,13 @@ function hints.shown(text)
   return terminal.cut(terminal.line(text), 60)
 end
 
---- A store's URL without its password.
+--- A store's URL without its password, or what somebody mistook for a place of a token.
 ---@param url string
 ---@return string
 function hints.url(url)
-  return (url:gsub("^(%w[%w+.-]*://[^/?#@]*):[^/?#]*@", "%1@")
-    :gsub("([?&]password=)[^&#]*", "%1…"))
+  return (url:gsub("^(grpcs?:?//)[^/?#]*@", "%1…@")
+    :gsub("^(%w[%w+.-]*:?//[^/?#@]*):[^/?#]*@", "%1@")
+    :gsub("([?&]password=)[^&#]*", "%1…"):gsub("([?&]token=)[^&#]*", "%1…"))
 end
 
 local function store_options(globals, by_host)

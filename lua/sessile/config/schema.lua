@@ -222,8 +222,13 @@ schema.keys = {
     about = "how long calls may take once the server is told to end" },
   { name = "serve.connection_age", kind = "time", default = "30m", own = true,
     about = "after which a client is asked to connect again, about" },
+  { name = "serve.model", kind = "boolean", default = "false", own = true,
+    about = "`true`: what a policy asks of a model, in a call that answers once, is asked of the "
+      .. "configured one, by at most half of the workers at one time; else clients answer" },
   { name = "serve.json", kind = "boolean", default = "true", own = true,
     about = "`false`: gRPC alone, no JSON" },
+  { name = "serve.reflection", kind = "boolean", default = "true", own = true,
+    about = "`false`: clients cannot ask which methods and messages there are" },
   { name = "serve.log", kind = "choice", values = { "info", "warn", "error", "off" },
     default = "info", own = true,
     about = "the least level of the lines that the server writes to standard error: `info`, `warn`, "

@@ -36,15 +36,17 @@ function show.size(bytes)
   return unit(bytes, { "", "KiB", "MiB", "GiB", "TiB" }, { 1024, 1024, 1024, 1024 })
 end
 
---- A URL without its password and query.
+--- A URL without its password, and without a token that somebody put there by mistake.
 function show.url(url)
-  url = url:gsub("^(%l[%l%d+.-]*://[^/@:]*):[^@]*@", "%1:hidden@")
+  url = url:gsub("^(grpcs?:?//)[^@]*@", "%1hidden@")
+  url = url:gsub("^(%l[%l%d+.-]*:?//[^/@:]*):[^@]*@", "%1:hidden@")
   url = url:gsub("([?&])([^=&%s]+)=([^&%s]*)", function(before, name)
     -- a name may be percent-encoded: libpq reads it all the same
     local plain = name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
     return plain:lower():find "pass" and before .. name .. "=hidden" or nil
   end)
   url = url:gsub("([?&%s:])([%w_]*[Pp]ass%w*=)[^&%s]*", "%1%2hidden")
+  url = url:gsub("([?&])([%w_]*[Tt]oken=)[^&%s]*", "%1%2hidden")
   return (url:gsub("([?&])([%w_]*[Kk]ey=)[^&%s]*", "%1%2hidden"))
 end
 

@@ -273,6 +273,9 @@ GIVES_BLOCK(uncompact, sessile_uncompacted,
 DOOR(memory_open, sessile_memory *out;
      sessile_status status = sessile_memory_open(&out, w->view, NULL, ERR);
      sessile_memory_close(out); return status;)
+DOOR(memory_as, sessile_memory *out;
+     sessile_status status = sessile_memory_as(&out, w->m, w->view, ERR);
+     sessile_memory_close(out); return status;)
 DOOR(memory_damage, return sessile_memory_damage(w->m, ERR);)
 DOOR(memory_write, sessile_memory_write_entry e; sessile_memory_write_init(&e);
      e.value = sessile_text("v"); return sessile_memory_write(w->m, &e, 1, NULL, ERR);)

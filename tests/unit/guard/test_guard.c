@@ -698,6 +698,48 @@ static void a_users_memory_is_the_users(void **state)
     sessile_store_close(ann);
 }
 
+/* A host opens a memory once, and serves it to those who may read it. */
+static void an_open_memory_is_shared_with_whom_it_belongs_to(void **state)
+{
+    world *w = *state;
+    sessile_store *ann = view_of(w, "ann", "editor"), *bob = view_of(w, "bob", "editor"),
+                  *looks = view_of(w, "ann", "viewer"), *other;
+    sessile_memory *own, *all, *hers, *seen, *none, *rules;
+    sessile_memory_row *rows;
+    sessile_store_options plain;
+    size_t count;
+
+    assert_int_equal(memory_of(w, w->store, "ann", &own), SESSILE_OK);
+    assert_int_equal(memory_of(w, w->store, NULL, &all), SESSILE_OK);
+    assert_int_equal(sessile_memory_as(&hers, own, ann, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_memory_as(&seen, own, looks, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_memory_as(&none, own, bob, &w->err), SESSILE_DENIED);
+    assert_null(none);
+    assert_int_equal(noted(w, hers, "tea"), SESSILE_OK);
+    assert_int_equal(noted(w, seen, "coffee"), SESSILE_DENIED);
+    /* what the agent keeps for all is everybody's to read, and not to write */
+    assert_int_equal(sessile_memory_as(&rules, all, bob, &w->err), SESSILE_OK);
+    assert_int_equal(noted(w, rules, "poison"), SESSILE_DENIED);
+    sessile_memory_close(rules);
+    /* it is open until the last handle is closed */
+    sessile_memory_close(own);
+    sessile_memory_close(hers);
+    assert_int_equal(sessile_memory_list(seen, NULL, &rows, &count, &w->err), SESSILE_OK);
+    assert_int_equal(count, 1);
+    sessile_free(rows);
+    sessile_memory_close(seen);
+
+    sessile_store_options_init(&plain);
+    plain.key_source = SESSILE_KEY_PLAIN;
+    assert_int_equal(sessile_open(&other, "ram:", &plain, &w->err), SESSILE_OK);
+    assert_int_equal(sessile_memory_as(&none, all, other, &w->err), SESSILE_INVALID);
+    sessile_store_close(other);
+    sessile_memory_close(all);
+    sessile_store_close(ann);
+    sessile_store_close(bob);
+    sessile_store_close(looks);
+}
+
 static void can_says_what_a_call_would_be_answered(void **state)
 {
     world *w = *state;
@@ -747,6 +789,7 @@ int main(void)
         IN_WORLD(an_open_session_is_shared_with_whom_it_belongs_to),
         IN_WORLD(a_copy_between_stores_asks_both_principals),
         IN_WORLD(a_users_memory_is_the_users),
+        IN_WORLD(an_open_memory_is_shared_with_whom_it_belongs_to),
         IN_WORLD(can_says_what_a_call_would_be_answered),
     };
     return cmocka_run_group_tests_name("guard", tests, NULL, NULL);

@@ -40,7 +40,9 @@ static void sign(certificates *c, const char *name, const char *subject,
 
 void certificates_renew(certificates *c, int days)
 {
-    sign(c, "server", "server", "subjectAltName=DNS:localhost,IP:127.0.0.1", days);
+    char names[240];
+    snprintf(names, sizeof names, "subjectAltName=%s", c->names);
+    sign(c, "server", "server", names, days);
 }
 
 void certificates_make(certificates *c)
@@ -52,6 +54,7 @@ void certificates_make(certificates *c)
           NEW_KEY "-x509 -keyout ca.key -subj /CN=authority -days 30 -out ca.pem "
                   "2>&1; " NEW_KEY "-x509 -keyout other.key -subj /CN=other "
                   "-days 30 -out other.pem 2>&1");
+    snprintf(c->names, sizeof c->names, "DNS:localhost,IP:127.0.0.1");
     certificates_renew(c, 30);
     sign(c, "client", "agent-7", "subjectAltName=DNS:agent.example", 30);
     snprintf(c->ca, sizeof c->ca, "%s/ca.pem", c->folder);

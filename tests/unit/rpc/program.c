@@ -88,7 +88,7 @@ static void skip_for(const char *what)
 
 void program_needed(const char *path, const char *package)
 {
-    if (access(path, X_OK) != 0)
+    if (access(path, F_OK) != 0)
         skip_for(package);
 }
 

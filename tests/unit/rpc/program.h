@@ -17,7 +17,8 @@ typedef struct program {
 void program_start(program *p, const char *const *argv, char *line, size_t size);
 void program_end(program *p);
 
-/* Skips the test when the program is not there, or (python) has no grpc, and says so. */
+/* Skips the test when the program or file is not there, or (python) has no grpc, and says
+ * so. */
 void program_needed(const char *path, const char *package);
 void grpcio_needed(void);
 #define PYTHON "/usr/bin/python3"

@@ -26,6 +26,7 @@ typedef struct scene {
     rpc_tls *server;
     echo echo;
     rpc_loop *loop;
+    rpc_fault fault; /* of the last try */
 } scene;
 
 static rpc_tls *tls_open(int server, const char *cert, const char *key, const char *ca,
@@ -87,6 +88,7 @@ static void try_as(scene *s, rpc_tls *tls, answer *a)
         rpc_channel_open(&channel, s->loop, s->echo.address, tls, NULL, &err),
         SESSILE_OK);
     ask(s->loop, channel, a, "Peer", "", 0, 60000);
+    s->fault = rpc_channel_fault(channel);
     rpc_channel_close(channel);
     turn_for(s->loop, 10);
     rpc_tls_drop(tls);
@@ -99,6 +101,7 @@ static void test_a_server_of_the_authority_is_believed(void **state)
     try_as(s, tls_open(0, NULL, NULL, s->c.ca, NULL), &a);
     assert_int_equal(a.code, RPC_OK);
     assert_non_null(strstr(a.first, " 1 -"));
+    assert_int_equal(s->fault, RPC_FAULT_NONE);
     answer_free(&a);
     try_as(s, tls_open(0, NULL, NULL, s->c.ca, "localhost"), &a);
     assert_int_equal(a.code, RPC_OK);
@@ -113,11 +116,19 @@ static void test_others_are_not(void **state)
     assert_int_equal(a.code, RPC_UNAVAILABLE);
     assert_int_equal(a.unbegun, 1);
     assert_non_null(strstr(a.message, "certificate"));
+    assert_int_equal(s->fault, RPC_FAULT_AUTHORITY);
     try_as(s, tls_open(0, NULL, NULL, NULL, NULL), &a); /* the system's */
     assert_int_equal(a.code, RPC_UNAVAILABLE);
+    assert_int_equal(s->fault, RPC_FAULT_AUTHORITY);
     try_as(s, tls_open(0, NULL, NULL, s->c.ca, "example.org"), &a);
     assert_int_equal(a.code, RPC_UNAVAILABLE);
     assert_non_null(strstr(a.message, "mismatch"));
+    assert_int_equal(s->fault, RPC_FAULT_NAME);
+    certificates_renew(&s->c, -1);
+    assert_int_equal(rpc_tls_reload(s->server, NULL), SESSILE_OK);
+    try_as(s, tls_open(0, NULL, NULL, s->c.ca, NULL), &a);
+    assert_int_equal(a.code, RPC_UNAVAILABLE);
+    assert_int_equal(s->fault, RPC_FAULT_TIME);
     assert_int_equal(s->echo.begun, 0);
 }
 
@@ -134,7 +145,27 @@ static void test_plain_text_at_a_tls_port_begins_nothing(void **state)
     close(fd);
     try_as(s, NULL, &a);
     assert_int_equal(a.code, RPC_UNAVAILABLE);
+    assert_int_equal(s->fault, RPC_FAULT_SILENT);
     assert_int_equal(s->echo.begun, 0);
+}
+
+static void test_tls_at_a_plain_port_is_known(void **state)
+{
+    scene *s = *state;
+    rpc_channel *channel;
+    rpc_tls *tls = tls_open(0, NULL, NULL, s->c.ca, NULL);
+    answer a = {0};
+    echo plain;
+    echo_start(&plain, 1, "127.0.0.1:0", NULL, NULL);
+    assert_int_equal(rpc_channel_open(&channel, s->loop, plain.address, tls, NULL, NULL),
+                     SESSILE_OK);
+    ask(s->loop, channel, &a, "Unary", "a", 1, 60000);
+    assert_int_equal(a.code, RPC_UNAVAILABLE);
+    assert_int_equal(rpc_channel_fault(channel), RPC_FAULT_NO_TLS);
+    rpc_channel_close(channel);
+    turn_for(s->loop, 10);
+    echo_stop(&plain);
+    rpc_tls_drop(tls);
 }
 
 static void test_a_handshake_that_does_not_end_is_given_up(void **state)
@@ -165,6 +196,7 @@ static void test_a_client_without_one_is_refused(void **state)
     assert_int_not_equal(a.code, RPC_OK);
     assert_int_equal(a.told, 0);
     assert_int_equal(s->echo.begun, 0);
+    assert_int_equal(s->fault, RPC_FAULT_CLIENT);
     answer_free(&a);
 }
 
@@ -327,12 +359,46 @@ static void test_curl_over_tls(void **state)
 #define TEST(name)    cmocka_unit_test_setup_teardown(name, up, down)
 #define CLIENTS(name) cmocka_unit_test_setup_teardown(name, up_clients, down)
 
+/* What the socket does not take waits, sealed as it is, and goes on where it stopped. */
+static void test_a_peer_that_reads_late_gets_all(void **state)
+{
+    enum { CALLS = 12, MESSAGES = 3, SIZE = 700000 }; /* more than sockets hold */
+    scene *s = *state;
+    rpc_tls *tls = tls_open(0, NULL, NULL, s->c.ca, NULL);
+    answer a[CALLS], peer = {0};
+    rpc_channel *channel;
+    sessile_error err;
+    memset(a, 0, sizeof a);
+    assert_int_equal(
+        rpc_channel_open(&channel, s->loop, s->echo.address, tls, NULL, &err),
+        SESSILE_OK);
+    ask(s->loop, channel, &peer, "Peer", "", 0, 60000);
+    answer_free(&peer);
+    for (int i = 0; i < CALLS; i++) {
+        ask_begin(channel, &a[i], "Count", NULL, 0, "3 700000", 8, 0);
+        rpc_request_end(a[i].request);
+    }
+    rpc_loop_turn(s->loop, 0);
+    usleep(300000); /* the server fills the socket meanwhile */
+    for (int i = 0; i < CALLS; i++) {
+        answer_wait(s->loop, &a[i]);
+        assert_int_equal(a[i].code, RPC_OK);
+        assert_int_equal(a[i].messages, MESSAGES);
+        assert_int_equal(a[i].bytes, MESSAGES * SIZE);
+        answer_free(&a[i]);
+    }
+    rpc_channel_close(channel);
+    turn_for(s->loop, 10);
+    rpc_tls_drop(tls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_server_of_the_authority_is_believed),
         TEST(test_others_are_not),
         TEST(test_plain_text_at_a_tls_port_begins_nothing),
+        TEST(test_tls_at_a_plain_port_is_known),
         TEST(test_a_handshake_that_does_not_end_is_given_up),
         CLIENTS(test_a_client_is_known_by_its_certificate),
         CLIENTS(test_a_client_without_one_is_refused),
@@ -343,6 +409,7 @@ int main(void)
         TEST(test_the_client_and_a_server_of_grpcio),
         TEST(test_versions_and_protocols),
         TEST(test_curl_over_tls),
+        TEST(test_a_peer_that_reads_late_gets_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

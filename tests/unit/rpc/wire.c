@@ -113,13 +113,11 @@ static size_t put_field(unsigned char *out, const char *name, const char *value)
     return n + size;
 }
 
-int wire_request(int fd, unsigned stream, int flags, const char *method, const void *more,
-                 size_t size)
+int wire_call(int fd, unsigned stream, int flags, const char *path, const void *more,
+              size_t size)
 {
     unsigned char block[20000];
-    char path[64] = "/t.Echo/";
     size_t n = 0;
-    strcat(path, method);
     block[n++] = 0x83; /* :method POST */
     block[n++] = 0x86; /* :scheme http */
     n += put_field(block + n, ":path", path);
@@ -129,6 +127,14 @@ int wire_request(int fd, unsigned stream, int flags, const char *method, const v
     if (size > 0)
         memcpy(block + n, more, size);
     return wire_frame(fd, HEADERS, flags, stream, block, n + size);
+}
+
+int wire_request(int fd, unsigned stream, int flags, const char *method, const void *more,
+                 size_t size)
+{
+    char path[64] = "/t.Echo/";
+    strcat(path, method);
+    return wire_call(fd, stream, flags, path, more, size);
 }
 
 static int read_all(int fd, unsigned char *out, size_t size, int timeout_ms)

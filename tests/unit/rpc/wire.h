@@ -34,7 +34,10 @@ enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
 int wire_http2(const char *address, const void *settings, size_t size);
 int wire_frame(int fd, int type, int flags, unsigned stream, const void *data,
                size_t size);
-/* HEADERS of a gRPC request of /t.Echo/METHOD, with `more` bytes of HPACK behind. */
+/* HEADERS of a gRPC request of a path, with `more` bytes of HPACK behind. */
+int wire_call(int fd, unsigned stream, int flags, const char *path, const void *more,
+              size_t size);
+/* The same of /t.Echo/METHOD. */
 int wire_request(int fd, unsigned stream, int flags, const char *method, const void *more,
                  size_t size);
 /* Reads frames until the end or for timeout_ms without one. What came is counted. */

@@ -11,6 +11,7 @@ import threading
 import urllib.parse
 
 import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 case, folder, proto, addresses = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 subprocess.run(['protoc', '--python_out=' + folder, '-I' + os.path.dirname(proto), proto],
@@ -44,10 +45,10 @@ def fill(session):
 # ------------------------------------------------------------------ Run
 
 class Answers:
-    """The requests of a Run: the first, then what put() gives."""
+    """The requests of a stream: the first, or a list of them, then what put() gives."""
 
     def __init__(self, first):
-        self.all, self.more = [first], threading.Condition()
+        self.all, self.more = first if isinstance(first, list) else [first], threading.Condition()
 
     def put(self, request):
         with self.more:
@@ -218,6 +219,10 @@ def case_errors():
     assert post('CreateSession', {'session': {'id': 'twice'}})[0] == 200
     assert post('CreateSession', {'session': {'id': 'twice'}})[0] == 409
     assert curl(PATH + 'ResumeSession')[0] == 405
+    # What is not of sessile.proto, or not served, is not there.
+    for other in ('/sessile.v1.RecordService/Store', '/sessile.v1.RecordService/Append',
+                  '/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch'):
+        assert curl(other, body='{}')[0] == 404, other
     assert curl(PATH + 'ResumeSession', '-X', 'PUT', body='{}')[0] == 405
     assert curl(PATH + 'ResumeSession', '-H', 'content-type: text/plain', '-d', '{}')[0] == 415
     assert curl(PATH + 'ResumeSession', '-H', 'content-encoding: gzip', body='{}')[0] == 415
@@ -295,6 +300,135 @@ def case_sse():
     assert all(i is None for i, _, _ in seen) and (name, 2) in entries, seen
 
 
+# ------------------------------------------------------------------ reflection
+
+SERVICES = {'sessile.v1.SessionService', 'sessile.v1.NodeService', 'grpc.health.v1.Health',
+            'grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'}
+
+
+def reflection(version):
+    """The classes of reflection as gRPC publishes it."""
+    path = 'grpc/reflection/%s/reflection.proto' % version
+    subprocess.run(['protoc', '--python_out=' + folder, '-I/usr/share/grpc-proto', path],
+                   check=True)
+    sys.path.insert(0, os.path.join(folder, os.path.dirname(path)))
+    try:
+        return __import__('reflection_pb2')
+    finally:
+        del sys.path[0], sys.modules['reflection_pb2']
+
+
+def ask(made, version, requests, metadata=(), end=True):
+    """The answers to requests that are sent at once, in a stream that ends or stays."""
+    path = '/grpc.reflection.%s.ServerReflection/ServerReflectionInfo' % version
+    call = channels[0].stream_stream(path, made.ServerReflectionRequest.SerializeToString,
+                                     made.ServerReflectionResponse.FromString)
+    sent = Answers([made.ServerReflectionRequest(**r) for r in requests] + [None] * end)
+    answers = call(sent, metadata=metadata, timeout=60)
+    if end:
+        return list(answers)
+    return [next(answers) for _ in requests], sent, answers
+
+
+def symbols(package, messages, enums):
+    for e in enums:
+        yield package + '.' + e.name
+        for value in e.value:
+            yield package + '.' + value.name
+    for m in messages:
+        name = package + '.' + m.name
+        yield name
+        for f in m.field:
+            yield name + '.' + f.name
+        yield from symbols(name, m.nested_type, m.enum_type)
+
+
+def described(made, version):
+    """A pool with what the server says of its services."""
+    pool = descriptor_pool.DescriptorPool()
+    listed = ask(made, version, [{'list_services': ''}])[0]
+    names = [s.name for s in listed.list_services_response.service]
+    assert set(names) == SERVICES and len(names) == len(SERVICES), names
+    files = {}
+    for answer in ask(made, version, [{'file_containing_symbol': n} for n in names]):
+        for data in answer.file_descriptor_response.file_descriptor_proto:
+            file = descriptor_pb2.FileDescriptorProto.FromString(data)
+            files[file.name] = file
+    for file in files.values():
+        pool.Add(file)
+    return pool, files
+
+
+def case_reflection():
+    for version in ('v1', 'v1alpha'):
+        made = reflection(version)
+        pool, files = described(made, version)
+        # It is what protoc says of the file, and enough to call a method.
+        expected = descriptor_pb2.FileDescriptorProto()
+        pb.DESCRIPTOR.CopyToProto(expected)
+        ours = files['sessile.proto']
+        for message in ours.message_type:
+            for field in message.field:
+                field.ClearField('json_name')
+        for message in expected.message_type:
+            for field in message.field:
+                field.ClearField('json_name')
+        assert ours == expected
+        service = pool.FindServiceByName('sessile.v1.SessionService')
+        method = service.methods_by_name['CreateSession']
+        request = message_factory.MessageFactory(pool).GetPrototype(method.input_type)()
+        request.session.id = version
+        unary('CreateSession', request, pb.SessionInfo)
+        # Each name is found, also when all are asked for before the first answer is read.
+        names = list(symbols('sessile.v1', ours.message_type, ours.enum_type))
+        names += ['sessile.v1.%s.%s' % (s.name, m.name) for s in ours.service for m in s.method]
+        assert len(names) > 300, len(names)
+        for i in range(0, len(names), 20):
+            some = [{'file_containing_symbol': n} for n in names[i:i + 20]]
+            for asked, answer in zip(some, ask(made, version, some)):
+                assert answer.original_request == made.ServerReflectionRequest(**asked)
+                assert len(answer.file_descriptor_response.file_descriptor_proto) == 1, asked
+        by_name = ask(made, version, [{'host': 'h', 'file_by_filename': n} for n in files])
+        for name, answer in zip(files, by_name):
+            data, = answer.file_descriptor_response.file_descriptor_proto
+            assert descriptor_pb2.FileDescriptorProto.FromString(data).name == name
+            assert answer.valid_host == 'h'
+        # What is not there.
+        for name in ('', 'sessile', 'sessile.v1', 'sessile.v1.', 'Session', 'sessile.v1.Sessio',
+                     'sessile.v1.Sessions', 'sessile.v1.Session.', 'sessile.v1.Session.nothing',
+                     'sessile.v1.Session.id.x', '.sessile.v1.Session'):
+            answer, = ask(made, version, [{'file_containing_symbol': name}])
+            assert answer.error_response.error_code == 5, (name, answer)
+            assert answer.error_response.error_message
+        none = [{'file_by_filename': 'other.proto'}, {'file_by_filename': ''},
+                {'all_extension_numbers_of_type': 'sessile.v1.Session'},
+                {'file_containing_extension': made.ExtensionRequest(containing_type='x')}]
+        assert [a.error_response.error_code for a in ask(made, version, none)] == [5] * 4
+        assert ask(made, version, [{}])[0].error_response.error_code == 3
+        # Many at once, in their order, and then more, one after the other.
+        many = [{'host': str(i), 'list_services': '*'} for i in range(1000)]
+        answers, sent, call = ask(made, version, many, end=False)
+        assert [a.valid_host for a in answers] == [str(i) for i in range(1000)]
+        for i in range(3):
+            sent.put(made.ServerReflectionRequest(host='more', list_services=''))
+            assert next(call).valid_host == 'more'
+        sent.put(None)
+        assert list(call) == [] and call.code() == grpc.StatusCode.OK
+    assert curl('/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', body='{}')[0] == 404
+
+
+def refused_reflection(metadata=()):
+    try:
+        ask(reflection('v1'), 'v1', [{'list_services': ''}], metadata)
+    except grpc.RpcError as error:
+        return error.code()
+    return None
+
+
+def case_no_reflection():
+    assert refused_reflection() == grpc.StatusCode.UNIMPLEMENTED
+
+
 def case_no_json():
     assert curl(PATH + 'ResumeSession', body='{"session":{"id":"x"}}')[0] == 404
     assert curl('/v1/events?id=x')[0] == 404
@@ -311,6 +445,8 @@ def case_guarded():
     status, _, text = curl(PATH + 'ResumeSession', *key,
                            body='{"session":{"id":"g","user":"bob"}}')
     assert status == 403 and json.loads(text)['code'] == 'permission_denied', text
+    assert refused_reflection() == grpc.StatusCode.UNAUTHENTICATED
+    assert refused_reflection([('authorization', 'Bearer ' + os.environ['KEY'])]) is None
     assert curl('/v1/events?id=g')[0] == 401
     assert curl('/v1/events?id=g&user=bob', *key)[0] == 403
     assert events_by_curl('?id=g&from=0', 1, *key)[0][1] == 'entry'

@@ -21,6 +21,7 @@ typedef struct held {
     ProtobufCMessage *reply;
     union {
         Sessile__V1__Session session;
+        Sessile__V1__Memory memory;
         Sessile__V1__Json json;
         Sessile__V1__Entry entry;
     } made;
@@ -35,15 +36,32 @@ static held *hold(void)
     return h;
 }
 
-int direct_open(void **state)
+static int open_at(const char *url)
 {
-    (void)state;
     memset(&direct, 0, sizeof direct);
-    direct.store = run_store("ram:");
+    direct.store = run_store(url);
     direct.service.alloc = allocator_default;
     direct.service.store = direct.store;
     direct.rpc.over_after = -1;
-    return keep_open(&direct.service.keep, direct.store, 100, &allocator_default, NULL);
+    return keep_open(&direct.service.keep, direct.store, 100, &allocator_default, NULL) ||
+           keep_open(&direct.service.memories, direct.store, 100, &allocator_default,
+                     NULL);
+}
+
+int direct_open(void **state)
+{
+    (void)state;
+    return open_at("ram:");
+}
+
+int direct_open_files(void **state)
+{
+    return make_folder(state) || open_at(runs_folder);
+}
+
+int direct_close_files(void **state)
+{
+    return direct_close(state) || remove_folder(state);
 }
 
 int direct_close(void **state)
@@ -51,6 +69,7 @@ int direct_close(void **state)
     (void)state;
     fake_clear(&direct.rpc);
     keep_close(direct.service.keep);
+    keep_close(direct.service.memories);
     sessile_store_close(direct.store);
     while (direct.replies) {
         held *h = direct.replies;
@@ -64,13 +83,26 @@ int direct_close(void **state)
 
 /* ---------------------------------------------------------------------- calls */
 
+static const ProtobufCServiceDescriptor *const services[] = {
+    &sessile__v1__session_service__descriptor, &sessile__v1__memory_service__descriptor};
+
+/* The service that has a method. */
+static const ProtobufCServiceDescriptor *service_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++)
+        if (protobuf_c_service_descriptor_get_method_by_name(services[i], name))
+            return services[i];
+    fail_msg("there is no method %s", name);
+    return NULL;
+}
+
 static const method *method_named(const char *name)
 {
     char path[128];
-    snprintf(path, sizeof path, "/sessile.v1.SessionService/%s", name);
+    snprintf(path, sizeof path, "/%s/%s", service_of(name)->name, name);
     const method *m = method_find(path);
     if (!m)
-        fail_msg("there is no method %s", name);
+        fail_msg("there is no method %s", path);
     return m;
 }
 
@@ -88,6 +120,7 @@ void call_bytes(const char *name, const void *bytes, size_t size)
     pthread_mutex_destroy(&c.mutex);
     assert_null(c.session);
     assert_null(c.kept);
+    assert_int_equal(c.memory_count, 0);
     if (direct.rpc.over_after < 0)
         assert_int_equal(direct.rpc.got.finished, 1);
 }
@@ -104,10 +137,8 @@ static void call_message(const char *name, const void *request)
 
 static const ProtobufCMessageDescriptor *output_of(const char *name)
 {
-    const ProtobufCMethodDescriptor *m = protobuf_c_service_descriptor_get_method_by_name(
-        &sessile__v1__session_service__descriptor, name);
-    assert_non_null(m);
-    return m->output;
+    return protobuf_c_service_descriptor_get_method_by_name(service_of(name), name)
+        ->output;
 }
 
 void *call_got(const char *name, size_t i)
@@ -146,6 +177,16 @@ Sessile__V1__Session *asked(const char *id)
     Sessile__V1__Session *out = &hold()->made.session;
     sessile__v1__session__init(out);
     out->id = (char *)id;
+    return out;
+}
+
+Sessile__V1__Memory *memory_named(const char *user)
+{
+    Sessile__V1__Memory *out = &hold()->made.memory;
+    sessile__v1__memory__init(out);
+    if (user)
+        out->user = (char *)user;
+    out->shared = !user;
     return out;
 }
 

@@ -12,6 +12,7 @@
 #define UNIT_SERVICE_DIRECT_H
 
 #include "fake_rpc.h"
+#include "service/memory.pb-c.h"
 #include "service/server.h"
 
 /* What the calls of a test use; made anew for each test. */
@@ -26,6 +27,11 @@ extern struct direct {
 int direct_open(void **state);
 int direct_close(void **state);
 #define DIRECT(test) cmocka_unit_test_setup_teardown(test, direct_open, direct_close)
+/* The same over files: what is in memory cannot be erased. */
+int direct_open_files(void **state);
+int direct_close_files(void **state);
+#define DIRECT_FILES(test) \
+    cmocka_unit_test_setup_teardown(test, direct_open_files, direct_close_files)
 
 /* Calls a method with the bytes of a request. */
 void call_bytes(const char *name, const void *bytes, size_t size);
@@ -38,6 +44,8 @@ void *call_got(const char *name, size_t i);
 void call_fails(const char *name, const void *request, rpc_code code, const char *status);
 
 Sessile__V1__Session *asked(const char *id);
+/* The memory of a user; NULL: the one that the agent keeps for all. */
+Sessile__V1__Memory *memory_named(const char *user);
 Sessile__V1__Json *json_of_text(const char *text);
 Sessile__V1__Entry *entry_of(sessile_id id);
 /* Makes a session with that many messages, "message 0" of the user, "message 1", … Its

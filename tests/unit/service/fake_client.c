@@ -35,6 +35,11 @@ int rpc_loop_after(rpc_loop *loop, int ms, void (*fn)(void *arg), void *arg)
     return -1;
 }
 
+int rpc_loop_post(rpc_loop *loop, void (*fn)(void *arg), void *arg)
+{
+    return rpc_loop_after(loop, 0, fn, arg);
+}
+
 const char *rpc_listener_address(const rpc_listener *l)
 {
     (void)l;

@@ -1,5 +1,6 @@
 /* serving.c: see serving.h. */
 #include "serving.h"
+#include "service/memory.pb-c.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,18 +78,26 @@ void serving_stop(serving *s)
 
 /* ---------------------------------------------------------------------- streams */
 
-static const ProtobufCMethodDescriptor *method_of(const char *name)
+static const ProtobufCServiceDescriptor *const services[] = {
+    &sessile__v1__session_service__descriptor, &sessile__v1__memory_service__descriptor};
+
+static const ProtobufCMethodDescriptor *method_of(const char *name, const char **service)
 {
-    const ProtobufCMethodDescriptor *m = protobuf_c_service_descriptor_get_method_by_name(
-        &sessile__v1__session_service__descriptor, name);
-    if (!m)
-        fail_msg("sessile.proto has no method %s", name);
-    return m;
+    for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+        const ProtobufCMethodDescriptor *m =
+            protobuf_c_service_descriptor_get_method_by_name(services[i], name);
+        *service = services[i]->name;
+        if (m)
+            return m;
+    }
+    fail_msg("there is no method %s", name);
+    return NULL;
 }
 
 const ProtobufCMessageDescriptor *reply_type(const char *method)
 {
-    return method_of(method)->output;
+    const char *service;
+    return method_of(method, &service)->output;
 }
 
 static void on_message(void *ud, rpc_request *request, const void *data, size_t size)
@@ -129,6 +138,7 @@ static void send_message(rpc_request *r, const ProtobufCMessage *m)
 
 void stream_begin(serving *s, stream *st, const char *method, const void *request)
 {
+    const char *service;
     char path[128];
     size_t n = 0;
     memset(st, 0, sizeof *st);
@@ -136,12 +146,13 @@ void stream_begin(serving *s, stream *st, const char *method, const void *reques
     st->method = method;
     while (s->headers && s->headers[n].name)
         n++;
-    snprintf(path, sizeof path, "/sessile.v1.SessionService/%s", method);
+    (void)method_of(method, &service);
+    snprintf(path, sizeof path, "/%s/%s", service, method);
     assert_int_equal(rpc_request_open(&st->request, s->channel, path, s->headers, n,
                                       UINT64_MAX, &replies, st, NULL),
                      SESSILE_OK);
     send_message(st->request, request);
-    if (strcmp(method, "Run") != 0)
+    if (strncmp(method, "Run", 3) != 0)
         rpc_request_end(st->request);
 }
 

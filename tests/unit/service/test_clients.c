@@ -73,6 +73,7 @@ static void run_case(const char *name)
     service_settings settings;
     memset(&settings, 0, sizeof settings);
     settings.no_json = strcmp(name, "no_json") == 0;
+    settings.no_reflection = strcmp(name, "no_reflection") == 0;
     settings.guarded = strcmp(name, "guarded") == 0;
     static int n;
     char url[200], proto[500];
@@ -80,6 +81,9 @@ static void run_case(const char *name)
     serving s[2];
     grpcio_needed();
     program_needed("/usr/bin/curl", "curl");
+    if (strstr(name, "reflection") || settings.guarded)
+        program_needed("/usr/share/grpc-proto/grpc/reflection/v1/reflection.proto",
+                       "grpc-proto");
     snprintf(url, sizeof url, "sqlite:%s/clients-%d.db", runs_folder, n++);
     snprintf(proto, sizeof proto, "%s", beside("../../../engine/service/sessile.proto"));
     for (int i = 0; i < 2; i++) {
@@ -117,15 +121,18 @@ CASE(json)
 CASE(errors)
 CASE(sse)
 CASE(no_json)
+CASE(reflection)
+CASE(no_reflection)
 CASE(guarded)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_events),  cmocka_unit_test(test_json),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_sse),
-        cmocka_unit_test(test_no_json), cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_run),        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_events),     cmocka_unit_test(test_json),
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_sse),
+        cmocka_unit_test(test_no_json),    cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_reflection), cmocka_unit_test(test_no_reflection),
     };
     return cmocka_run_group_tests(tests, make_policies, remove_folder);
 }

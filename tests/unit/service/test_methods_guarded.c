@@ -38,6 +38,7 @@ static Sessile__V1__Session *made_by(const char *user, const char *id)
     Sessile__V1__CreateRequest r = SESSILE__V1__CREATE_REQUEST__INIT;
     Sessile__V1__AppendRequest append = SESSILE__V1__APPEND_REQUEST__INIT;
     r.session = append.session = asked(id);
+    r.title = (char *)id;
     call_as(user);
     const Sessile__V1__SessionInfo *info = call_ok("CreateSession", &r);
     assert_string_equal(info->session->user, user);
@@ -54,8 +55,9 @@ static void test_a_list_has_ones_own_sessions(void **state)
     made_by("bob", "b1");
     made_by("ann", "a2");
     r.limit = 1;
+    r.sort = (char *)"title";
     const Sessile__V1__ListResponse *page = call_ok("ListSessions", &r);
-    assert_string_equal(page->sessions[0]->session->id, "a2");
+    assert_string_equal(page->sessions[0]->session->id, "a1");
     r.page_token = page->next_page_token;
     /* A token permits nothing: with it, another sees their own. */
     call_as("bob");
@@ -66,7 +68,7 @@ static void test_a_list_has_ones_own_sessions(void **state)
     call_as("ann");
     page = call_ok("ListSessions", &r);
     assert_int_equal(page->n_sessions, 1);
-    assert_string_equal(page->sessions[0]->session->id, "a1");
+    assert_string_equal(page->sessions[0]->session->id, "a2");
     r.page_token = "";
     r.any_user = 1;
     page = call_ok("ListSessions", &r);
@@ -163,6 +165,76 @@ static void test_who_may_only_read_writes_no_fact(void **state)
     call_fails("SetSettings", &object, RPC_PERMISSION_DENIED, "EDENIED");
 }
 
+/* ---------------------------------------------------------------------- memories */
+
+static sessile_status wrote(Sessile__V1__Memory *memory)
+{
+    Sessile__V1__WriteMemoryRequest r = SESSILE__V1__WRITE_MEMORY_REQUEST__INIT;
+    Sessile__V1__MemoryEntry entry = SESSILE__V1__MEMORY_ENTRY__INIT,
+                             *entries[] = {&entry};
+    unsigned char bytes[100];
+    r.memory = memory;
+    r.entries = entries;
+    r.n_entries = 1;
+    entry.value = "tea";
+    call_bytes("WriteMemory", bytes, sessile__v1__write_memory_request__pack(&r, bytes));
+    return direct.rpc.got.code == RPC_OK ? SESSILE_OK : SESSILE_DENIED;
+}
+
+static void test_a_memory_is_its_users(void **state)
+{
+    Sessile__V1__OpenMemoryRequest open = SESSILE__V1__OPEN_MEMORY_REQUEST__INIT;
+    Sessile__V1__MemoryRequest get = SESSILE__V1__MEMORY_REQUEST__INIT;
+    Sessile__V1__Memory own = SESSILE__V1__MEMORY__INIT, all = own;
+    (void)state;
+    all.shared = 1;
+    open.memory = &own; /* the caller's */
+    open.consent = "I agree";
+    call_as("ann");
+    const Sessile__V1__MemoryInfo *info = call_ok("OpenMemory", &open);
+    assert_string_equal(info->memory->user, "ann");
+    assert_int_equal(wrote(&own), SESSILE_OK);
+    get.memory = memory_named("ann");
+    call_as("bob");
+    call_fails("GetMemory", &get, RPC_PERMISSION_DENIED, "EDENIED");
+    assert_int_equal(wrote(get.memory), SESSILE_DENIED);
+    get.memory = &own; /* bob's: it is not there */
+    call_fails("GetMemory", &get, RPC_NOT_FOUND, "ENOTFOUND");
+    call_as(NULL);
+    call_fails("GetMemory", &get, RPC_UNAUTHENTICATED, "EDENIED");
+    /* what the agent keeps for all: everybody reads it, who has all users writes it */
+    call_as("bob");
+    assert_int_equal(wrote(&all), SESSILE_DENIED);
+    strcpy(role, "admin");
+    assert_int_equal(wrote(&all), SESSILE_OK);
+    strcpy(role, "viewer");
+    get.memory = &all;
+    info = call_ok("GetMemory", &get);
+    assert_true(info->memory->shared);
+    assert_int_equal(info->live, 1);
+    assert_int_equal(wrote(&all), SESSILE_DENIED);
+}
+
+static void test_a_recall_has_the_memory_of_the_sessions_user(void **state)
+{
+    Sessile__V1__OpenMemoryRequest open = SESSILE__V1__OPEN_MEMORY_REQUEST__INIT;
+    Sessile__V1__RecallRequest r = SESSILE__V1__RECALL_REQUEST__INIT;
+    Sessile__V1__Memory own = SESSILE__V1__MEMORY__INIT;
+    (void)state;
+    r.session = made_by("ann", "a1");
+    r.question = "tea";
+    open.memory = &own;
+    open.consent = "I agree";
+    call_ok("OpenMemory", &open);
+    wrote(&own);
+    const Sessile__V1__MemoryOutcome *outcome = call_ok("Recall", &r);
+    assert_int_equal(outcome->recall->recalled, 1);
+    r.session->user = "ann";
+    call_as("bob");
+    call_fails("Recall", &r, RPC_PERMISSION_DENIED, "EDENIED");
+    call_fails("FindRecall", &r, RPC_PERMISSION_DENIED, "EDENIED");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +243,8 @@ int main(void)
         GUARDED(test_what_is_anothers_is_denied),
         GUARDED(test_forks_and_children_are_the_callers_to_make),
         GUARDED(test_who_may_only_read_writes_no_fact),
+        GUARDED(test_a_memory_is_its_users),
+        GUARDED(test_a_recall_has_the_memory_of_the_sessions_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,6 +209,8 @@ static void test_a_search_streams_what_it_finds(void **state)
     r.n_roles = 1;
     call_ok("Search", &r);
     assert_int_equal(direct.rpc.got.count, 2);
+    r.limit = 1001;
+    call_fails("Search", &r, RPC_RESOURCE_EXHAUSTED, "ELIMIT");
     r.limit = 1;
     call_ok("Search", &r);
     assert_int_equal(direct.rpc.got.count, 1);

@@ -69,7 +69,7 @@ static void test_a_large_tree_comes_in_pieces(void **state)
     free(messages);
     call_ok("GetTree", &r);
     size_t pieces = direct.rpc.got.count;
-    assert_int_equal(pieces, 3);
+    assert_int_equal(pieces, 10);
     for (size_t i = 0; i < pieces; i++) {
         Sessile__V1__Nodes *piece = call_got("GetTree", i);
         assert_true(direct.rpc.got.sent[i].size <= 1 << 20);

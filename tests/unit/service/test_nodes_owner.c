@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "service/memory.pb-c.h"
 #include "service/nodes.h"
 
 #include <stdarg.h>
@@ -155,6 +156,32 @@ static void names_are_found_in_the_beginning_of_a_run(void **state)
                  "");
 }
 
+static void a_memory_is_known_by_agent_and_user(void **state)
+{
+    static const char own[] = "\x0a\x06\x0a\x01"
+                              "a\x12\x01u";
+    static const char shared[] = "\x0a\x05\x0a\x01"
+                                 "a\x18\x01";
+    static const char run[] = "\x12\x05\x0a\x03\x12\x01u"; /* a tidy, in a stream */
+    const ProtobufCMessageDescriptor *type =
+        &sessile__v1__write_memory_request__descriptor;
+    const ProtobufCMessageDescriptor *stream =
+        &sessile__v1__memory_run_request__descriptor;
+    sessile_slice names[3];
+    (void)state;
+    assert_int_equal(decode_names(type, own, sizeof own - 1, names), NAMES_OWN);
+    assert_memory_equal(names[0].data, "a", names[0].size);
+    assert_memory_equal(names[1].data, "u", names[1].size);
+    assert_int_equal(names[0].size + names[1].size, 2);
+    assert_int_equal(names[2].size, 0);
+    assert_int_equal(decode_names(type, shared, sizeof shared - 1, names), NAMES_SHARED);
+    assert_int_equal(names[1].size + names[2].size, 0);
+    assert_int_equal(decode_names(type, "\x0a\x00", 2, names), NAMES_OWN);
+    assert_int_equal(decode_names(type, "", 0, names), NAMES_NONE);
+    assert_int_equal(decode_names(stream, run, sizeof run - 1, names), NAMES_OWN);
+    assert_memory_equal(names[1].data, "u", 1);
+}
+
 static void once_is_found(void **state)
 {
     static const char with[] = "\x1a\x08\x0d\x01\x00\x00\x00\x12\x01o";
@@ -181,6 +208,7 @@ int main(void)
         cmocka_unit_test(names_are_found_in_any_order),
         cmocka_unit_test(names_that_are_not_text_are_found),
         cmocka_unit_test(names_are_found_in_the_beginning_of_a_run),
+        cmocka_unit_test(a_memory_is_known_by_agent_and_user),
         cmocka_unit_test(once_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,10 +5,12 @@
  *
  * Own stores: each is a schema of a PostgreSQL server.
  */
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "store/nodes.h"
@@ -282,6 +284,45 @@ static void a_beat_that_waits_is_stopped(void **state)
     scene_close(&s);
 }
 
+/* Takes connections, and says nothing. */
+static int silent_port(int *port)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};
+    socklen_t size = sizeof in;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&in, size) | listen(fd, 20), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &size), 0);
+    *port = ntohs(in.sin_port);
+    return fd;
+}
+
+/* The machine of a primary that died sends nothing. A beat has less time than it takes to
+ * give that host up, and the one after it begins with the other. */
+static void a_silent_host_is_not_asked_first_for_ever(void **state)
+{
+    scene s;
+    int port, silent = silent_port(&port);
+    char *url = strdup(postgres_needed()->tcp), *several = malloc(strlen(url) + 100);
+    const char *host = strchr(url, '@') + 1;
+    sessile_error err;
+    store_beat out;
+    (void)state;
+    sprintf(several, "%.*s127.0.0.1:%d,%s?connect_timeout=2", (int)(host - url), url,
+            port, host);
+    scene_open(&s, several);
+    ((pg_store *)s.store.self)->server.host = 0; /* it was the primary */
+    /* no beat has the time for two hosts */
+    store_node a = node_called("a", 1);
+    sessile_status status = SESSILE_IO;
+    for (int i = 0; status && i < 4; i++)
+        status = store_nodes_beat(s.conns[0], &a, LEASE, 1000, 0, &out, &err);
+    must(status, &err);
+    scene_close(&s);
+    close(silent);
+    free(several);
+    free(url);
+}
+
 static void only_a_database_server_has_nodes(void **state)
 {
     store_node *all;
@@ -309,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_beat_needs_no_connection_of_the_pool),
         cmocka_unit_test(the_server_is_killed_and_started_again),
         cmocka_unit_test(a_beat_that_waits_is_stopped),
+        cmocka_unit_test(a_silent_host_is_not_asked_first_for_ever),
         cmocka_unit_test(only_a_database_server_has_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

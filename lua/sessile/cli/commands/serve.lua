@@ -7,6 +7,7 @@ local guard_open = require "sessile.guard_open"
 local paths = require "sessile.paths"
 local process = require "sessile.process"
 local sessile = require "sessile"
+local show = require "sessile.config.show"
 local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
@@ -35,6 +36,8 @@ local function settings(app, args)
     replicas = configured.replicas,
     workers = configured.workers, sessions = configured.sessions, drain_ms = configured.drain,
     connection_age_ms = configured.connection_age, no_json = configured.json == false,
+    no_reflection = configured.reflection == false,
+    model = configured.model, config = app.globals.config,
     log = configured.log, show_ids = configured.show_ids,
     sessions_served = not configured.services or configured.services.sessions or false,
     records_served = configured.services and configured.services.records or false,
@@ -81,7 +84,8 @@ return {
     { "--check", "open the store and the address, and end" },
   },
   about = [[
-    The server keeps the key, the policies and the models; clients have none of them. With a guard,
+    The server keeps the key, the policies and the models; clients have none of them. What a policy
+    asks of a model is left to clients, unless `serve = { model = true }`. With a guard,
     each call needs an access key or a token, or the client's certificate. Without TLS it listens
     only where nobody else can connect. SIGTERM ends it: calls that are under way finish first.
     SIGHUP reads the certificates again. What an operator needs to know is written to standard
@@ -101,8 +105,9 @@ return {
     given.records = given.records_served and (url or folder) or nil
     given.network = app.globals.network
     local served, message, code = service.run(store._core, given, function(address, metrics)
-      tell(app, args, given, { store = given.records or store.url, records = given.records ~= nil,
-        address = address, metrics = metrics, tls = given.cert ~= nil, guarded = given.guarded })
+      tell(app, args, given, { store = show.url(given.records or store.url),
+        records = given.records ~= nil, address = address, metrics = metrics,
+        tls = given.cert ~= nil, guarded = given.guarded })
       service.notify "READY=1"
       return not args.check
     end)

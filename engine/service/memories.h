@@ -1,0 +1,75 @@
+/*
+ * memories.h: what the methods of MemoryService share: the memories of a call, and what
+ * requests and replies have of them.
+ *
+ * A memory is lent by keep.c as a session is, and a handle of it is made for who calls.
+ * It lives until the call ends.
+ */
+#ifndef SERVICE_MEMORIES_H
+#define SERVICE_MEMORIES_H
+
+#include "service/memory.pb-c.h"
+#include "service/server.h"
+
+/* ---------------------------------------------------------------------- memories.c */
+
+/* The memory of a request, opened for who calls. make: 1: it is made when it is not
+ * there. NOTFOUND, DENIED and so on, as sessile_memory_open() says. */
+sessile_status call_memory(call *c, const Sessile__V1__Memory *names, int make,
+                           sessile_memory **out, sessile_error *err);
+/* Its names, as call_names() has those of a session. */
+sessile_status call_memory_names(call *c, const Sessile__V1__Memory *names,
+                                 sessile_session_options *out, sessile_error *err);
+
+/* The memories of a session, those that a request names and that are there. */
+typedef struct memory_set {
+    sessile_memory *at[SESSILE_RECALL_MEMORIES_MAX];
+    int shared[SESSILE_RECALL_MEMORIES_MAX]; /* 1: the one that the agent keeps for all */
+    size_t count;
+} memory_set;
+/* names: "user", "agent"; none: both. INVALID: another name. */
+sessile_status call_memories(call *c, sessile_session *session, char *const *names,
+                             size_t n, memory_set *out, sessile_error *err);
+/* Gives them back. status: of the call. 1: one of them was removed. */
+int memories_give(call *c, sessile_status status);
+
+/* ---------------------------------------------------------------------- memories_read.c
+ */
+
+typedef enum memory_word { WORD_STATE, WORD_KIND, WORD_SOURCE, WORD_VERDICT } memory_word;
+/* The value of a name; empty: 0. INVALID: there is none, with the name of the field. */
+sessile_status read_word(memory_word what, const char *name, const char *field, int *out,
+                         sessile_error *err);
+/* Entries to be written, in the arena. */
+sessile_status read_entries(call *c, Sessile__V1__MemoryEntry *const *from, size_t n,
+                            sessile_memory_write_entry **out, sessile_error *err);
+/* from may be NULL. */
+sessile_status read_filter(const Sessile__V1__MemoryFilter *from,
+                           sessile_memory_filter *out, sessile_error *err);
+/* Vectors one behind the other, in the arena. INVALID: they are of several sizes. */
+sessile_status read_vectors(call *c, Sessile__V1__Vector *const *from, size_t n,
+                            const float **out, size_t *dims, sessile_error *err);
+/* The place of a session's memory in a set; INVALID: the request has left it out, or it
+ * is not there. */
+sessile_status read_place(const memory_set *set, int shared, size_t *out,
+                          sessile_error *err);
+/* What an outside index has found; set: of a recall; NULL: of a search. from may be NULL:
+ * *out is. */
+sessile_status read_outside(call *c, const Sessile__V1__OutsideHits *from,
+                            const memory_set *set, sessile_memory_outside **out,
+                            size_t *count, sessile_error *err);
+static inline double real_or(const Sessile__V1__Real *real, double standard)
+{
+    return real ? real->value : standard;
+}
+
+/* ---------------------------------------------------------------------- memories_rows.c
+ */
+
+/* Sends rows in pieces. set: of a recall; else NULL. */
+sessile_status send_rows(call *c, const sessile_memory_row *rows, size_t count,
+                         const memory_set *set, sessile_error *err);
+/* Sends one row, and frees it. */
+sessile_status reply_row(call *c, sessile_memory_row *row, sessile_error *err);
+
+#endif
