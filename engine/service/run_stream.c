@@ -166,11 +166,14 @@ static sessile_status take_said(waiting *w, int *answered, sessile_error *err)
     return runs_reply(&w->begun, &given, err);
 }
 
-/* The answer is the client's doing: its model, or a state of its own. */
+/* What it waited for: a model of the client's or the server's, or what the client has. */
 static void trace_wait(const waiting *w, int answered)
 {
     span wait;
-    observe_part(w->call, &wait, w->need.kind == SESSILE_NEED_MODEL ? "model" : "state",
+    observe_part(w->call, &wait,
+                 w->need.kind == SESSILE_NEED_MODEL   ? "model"
+                 : w->need.kind == SESSILE_NEED_EMBED ? "embed"
+                                                      : "state",
                  SPAN_CLIENT);
     span_began(&wait, w->since_us);
     if (!answered)

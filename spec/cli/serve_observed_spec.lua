@@ -232,7 +232,7 @@ describe("a server with a receiver of telemetry", function()
       end
       one = start_traced(to.url, "OTEL_BSP_MAX_QUEUE_SIZE=4 OTEL_BSP_MAX_EXPORT_BATCH_SIZE=2")
       one:call("CreateSession", { session = { id = NAME } })
-      for _ = 1, 8 do
+      for _ = 1, 3 do
         assert.equal("OK", (append()))
       end
       local dropped = tonumber(page():match
