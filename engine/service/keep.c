@@ -29,6 +29,7 @@ struct kept {
 
 struct keep {
     allocator alloc;
+    const service *server;
     sessile_store *store;
     size_t most;
     pthread_mutex_t mutex; /* all that follows */
@@ -37,7 +38,7 @@ struct keep {
     size_t count;
 };
 
-sessile_status keep_open(keep **out, sessile_store *store, size_t most,
+sessile_status keep_open(keep **out, const service *server, size_t most,
                          const allocator *a, sessile_error *err)
 {
     keep *k = mem_zalloc(a, sizeof *k);
@@ -45,7 +46,8 @@ sessile_status keep_open(keep **out, sessile_store *store, size_t most,
     if (!k)
         return fail_nomem(err);
     k->alloc = *a;
-    k->store = store;
+    k->server = server;
+    k->store = server->store;
     k->most = most;
     pthread_mutex_init(&k->mutex, NULL);
     return SESSILE_OK;
@@ -195,12 +197,28 @@ static kept *borrow(keep *k, const sessile_session_options *names, uint64_t key)
     return one;
 }
 
+const service_defaults *service_defaults_of(const service *s, sessile_slice agent)
+{
+    for (size_t i = 0; i < s->settings.default_count; i++) {
+        const char *name = s->settings.defaults[i].agent;
+        if (!name || (strlen(name) == agent.size &&
+                      memcmp(name, agent.size ? agent.data : "", agent.size) == 0))
+            return &s->settings.defaults[i];
+    }
+    return NULL;
+}
+
 static sessile_status open_one(keep *k, kept *one, const sessile_session_options *names,
                                sessile_error *err)
 {
     sessile_memory_options memory;
-    if (names->id.size)
-        return sessile_resume(&one->session, k->store, names, err);
+    if (names->id.size) {
+        const service_defaults *configured = service_defaults_of(k->server, names->agent);
+        sessile_session_options options = *names;
+        if (configured)
+            options.config = configured->config;
+        return sessile_resume(&one->session, k->store, &options, err);
+    }
     sessile_memory_options_init(&memory);
     memory.agent = names->agent;
     memory.user = names->user;

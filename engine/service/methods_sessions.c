@@ -70,6 +70,7 @@ sessile_status reply_info(call *c, sessile_session *session, sessile_error *err)
 static sessile_status create_session(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__CreateRequest *r = request;
+    const service_defaults *configured;
     sessile_session_options options;
     sessile_session *session = NULL;
     sessile_status status = call_names(c, r->session, &options, err);
@@ -77,7 +78,8 @@ static sessile_status create_session(call *c, const void *request, sessile_error
         return status;
     options.title = sessile_text(r->title);
     options.metadata = json_slice(r->metadata);
-    options.ttl_ms = r->ttl_ms;
+    configured = service_defaults_of(c->server, options.agent);
+    options.ttl_ms = r->ttl_ms || !configured ? r->ttl_ms : configured->ttl_ms;
     if (r->open && options.id.size)
         status = sessile_session_open(&session, c->view, &options, err);
     else

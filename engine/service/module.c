@@ -102,6 +102,36 @@ static void read_log(lua_State *L, service_settings *s)
     s->log.show_ids = flag_field(L, "show_ids");
 }
 
+/* The list `defaults`: what sessions have. All that it borrows is left on the stack. */
+static void read_defaults(lua_State *L, service_settings *s)
+{
+    lua_getfield(L, 2, "defaults");
+    if (lua_isnil(L, -1))
+        return;
+    int list = lua_gettop(L);
+    size_t n = (size_t)lua_rawlen(L, list);
+    service_defaults *rows = lua_newuserdatauv(L, (n + 1) * sizeof *rows, 0);
+    struct binding_triggers *storage = lua_newuserdatauv(L, (n + 1) * sizeof *storage, 0);
+    memset(rows, 0, (n + 1) * sizeof *rows);
+    luaL_checkstack(L, (int)n * 16 + 20, "defaults");
+    for (size_t i = 0; i < n; i++) {
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        int row = lua_gettop(L);
+        lua_getfield(L, row, "agent");
+        rows[i].agent = lua_tostring(L, -1);
+        binding_field_config(L, row, &rows[i].config);
+        binding_field_triggers(L, row, &rows[i].config, &storage[i]);
+        binding_raw_field(L, row, "policy");
+        rows[i].config.policy = binding_policy_opt(L, -1);
+        binding_raw_field(L, row, "fallback");
+        rows[i].config.fallback = binding_policy_opt(L, -1);
+        lua_getfield(L, row, "ttl_ms");
+        rows[i].ttl_ms = (int64_t)luaL_optinteger(L, -1, 0);
+    }
+    s->defaults = rows;
+    s->default_count = n;
+}
+
 static service_settings read_settings(lua_State *L, sessile_store_options *records)
 {
     service_settings s;
@@ -130,6 +160,7 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.no_reflection = flag_field(L, "no_reflection");
     read_log(L, &s);
     read_services(L, &s, records);
+    read_defaults(L, &s);
     s.reload = asked_to_reload;
     return s;
 }

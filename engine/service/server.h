@@ -47,6 +47,8 @@ struct service {
         char *certificate_role;
         int (*reload)(void *arg);
         void *reload_arg;
+        const service_defaults *defaults; /* default_count of them */
+        size_t default_count;
         service_ask *ask; /* NULL: the server has no model */
         void *ask_arg;
     } settings;
@@ -406,12 +408,15 @@ void records_close(records *r);
 
 /* ---------------------------------------------------------------------- open sessions */
 
+/* What is configured for the sessions of an agent; NULL: nothing. */
+const service_defaults *service_defaults_of(const service *s, sessile_slice agent);
+
 /*
  * Sessions and memories that are open, each once, through the host's handle; the least
  * recently used are closed. Nothing in them is believed: each read asks the store how far
  * the log goes.
  */
-sessile_status keep_open(keep **out, sessile_store *store, size_t most,
+sessile_status keep_open(keep **out, const service *server, size_t most,
                          const allocator *a, sessile_error *err);
 void keep_close(keep *k);
 /* Lends a session that is there, or, by names without an id, a memory; keep_give() gives

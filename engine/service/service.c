@@ -77,6 +77,8 @@ static sessile_status copy_settings(service *s, const service_settings *in,
     s->settings.reflection = !in->no_reflection;
     s->settings.reload = in->reload;
     s->settings.reload_arg = in->reload_arg;
+    s->settings.defaults = in->defaults;
+    s->settings.default_count = in->default_count;
     s->settings.ask = in->model.ask;
     s->settings.ask_arg = in->model.arg;
     s->settings.certificate_role = mem_dup(&s->alloc, role, strlen(role));
@@ -163,11 +165,11 @@ sessile_status service_open(service **out, sessile_store *store,
     atomic_init(&s->stops, 0);
     status = copy_settings(s, settings, err);
     if (!status)
-        status = keep_open(&s->keep, store,
+        status = keep_open(&s->keep, s,
                            (size_t)or_default(settings->size.sessions, SESSIONS),
                            &s->alloc, err);
     if (!status)
-        status = keep_open(&s->memories, store, MEMORIES, &s->alloc, err);
+        status = keep_open(&s->memories, s, MEMORIES, &s->alloc, err);
     if (!status)
         status = open_records(s, settings, err);
     if (!status)

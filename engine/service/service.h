@@ -33,6 +33,13 @@ typedef sessile_status service_ask(void *arg, const service_question *question,
                                    buf *text);
 
 /* Text is copied. 0 and NULL: the default. */
+/* What is configured for the sessions of an agent. */
+typedef struct service_defaults {
+    const char *agent; /* NULL: of each that has no row */
+    sessile_config config;
+    int64_t ttl_ms; /* of those that are made; 0: the engine's */
+} service_defaults;
+
 typedef struct service_settings {
     struct {
         const char *address;    /* "127.0.0.1:7071"; see rpc_listen() */
@@ -81,6 +88,10 @@ typedef struct service_settings {
         const char *url;
         const sessile_store_options *options;
     } records;
+    /* What sessions have where a call has no other; borrowed until the service is closed.
+     * The last row is of all agents that have none. 0: what the store has. */
+    const service_defaults *defaults;
+    size_t default_count;
     /* The server's own model. NULL: what a policy asks is left to clients. */
     struct {
         service_ask *ask;

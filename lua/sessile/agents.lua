@@ -44,8 +44,6 @@ function agents.check_enabled(store, name)
   return true
 end
 
--- The settings of one agent as inherited.resolve() gives them, with its ttl; an empty table for
--- other agents. nil, message, code if a policy cannot be loaded.
 local function settings_of(store, who, name)
   local own = store._agents[name]
   if not own then
@@ -73,6 +71,10 @@ local function settings_of(store, who, name)
   end
   return own.ready
 end
+
+--- The settings of one agent as inherited.resolve() gives them, with its ttl; an empty table for
+--- other agents. nil, message, code if a policy cannot be loaded.
+agents.settings = settings_of
 
 --- Checked options as inherited.resolve() gives them, and the settings of the agent `name` (nil:
 --- none are wanted). nil, nil, message, code if a policy cannot be loaded.

@@ -161,6 +161,29 @@ describe("sessile serve", function()
     end)
   end)
 
+  it("compacts as it is configured for the store, and for an agent", function()
+    guarded.unguarded_only()
+    cli.configure [[return { policy = { { "truncate", max_tokens = 400 } }, ttl = "1h",
+      agents = { quiet = { triggers = false, ttl = "2h" } } }]]
+    one = server.start()
+    local messages = {}
+    for i = 1, 40 do
+      messages[i] = { text = ('{"role":"%s","content":"%s"}'):format(
+        i % 2 == 1 and "user" or "assistant", ("word "):rep(40)) }
+    end
+    local function turn(agent)
+      local session = { id = "s", agent = agent }
+      local _, made = one:call("CreateSession", { session = session })
+      local code, outcome = one:call("Turn", { session = session, messages = messages })
+      assert.equal("OK", code, outcome)
+      return outcome.verdict, tonumber(made.ttlMs)
+    end
+    assert.same({ "applied", 3600000 }, { turn() })
+    assert.same({ "no_policy", 7200000 }, { turn "quiet" })
+    local code, outcome = one:call("Compact", { session = { id = "s", agent = "quiet" } })
+    assert.same({ "OK", "applied" }, { code, outcome.verdict })
+  end)
+
   it("counts calls for Prometheus, without an id in it", function()
     guarded.unguarded_only()
     cli.configure 'return { serve = { metrics = "127.0.0.1:0" } }'

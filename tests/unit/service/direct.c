@@ -43,8 +43,8 @@ static int open_at(const char *url)
     direct.service.alloc = allocator_default;
     direct.service.store = direct.store;
     direct.rpc.over_after = -1;
-    return keep_open(&direct.service.keep, direct.store, 100, &allocator_default, NULL) ||
-           keep_open(&direct.service.memories, direct.store, 100, &allocator_default,
+    return keep_open(&direct.service.keep, &direct.service, 100, &allocator_default, NULL) ||
+           keep_open(&direct.service.memories, &direct.service, 100, &allocator_default,
                      NULL);
 }
 

@@ -8,6 +8,7 @@ local paths = require "sessile.paths"
 local process = require "sessile.process"
 local sessile = require "sessile"
 local show = require "sessile.config.show"
+local served_defaults = require "sessile.cli.served_defaults"
 local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
@@ -101,6 +102,7 @@ return {
     local given = settings(app, args)
     local store = front(app, given, not args.check)
     given.guarded = guard_open.is_on(store)
+    given.defaults = given.sessions_served and app.try(served_defaults.of(store)) or nil
     local url, folder = stores.place(app.globals)
     given.records = given.records_served and (url or folder) or nil
     given.network = app.globals.network
