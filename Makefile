@@ -447,7 +447,7 @@ OVER_SQLITE := $(OVER_POSTGRES) unit/memory/test_erase model/ unit/admin/test_se
     unit/history/test_uncompact unit/session/test_meter spec/agent/killed spec/cli/keys \
     $(addprefix spec/api/,json keys label refusals)
 # Behind a server of records each test starts one. `make soak` runs every spec so.
-OVER_GRPC := $(addprefix spec/api/,changed checkpoint fork keys lifecycle pause turn)
+OVER_GRPC := $(addprefix spec/api/,changed checkpoint fork lifecycle pause turn)
 stores: deps-test
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
