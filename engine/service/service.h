@@ -97,8 +97,8 @@ typedef struct service_settings {
         service_ask *ask;
         void *arg;
     } model;
-    int guarded; /* 1: the store has a guard, and each call needs a credential */
-    int no_json; /* 1: gRPC alone */
+    int guarded;       /* 1: the store has a guard, and each call needs a credential */
+    int no_json;       /* 1: gRPC alone */
     int no_reflection; /* 1: nobody can ask which methods there are */
     /* Asked now and then by service_run(): 1: the certificates are read again. They are
      * each hour in any case. NULL: nobody asks. */
