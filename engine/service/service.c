@@ -165,9 +165,9 @@ sessile_status service_open(service **out, sessile_store *store,
     atomic_init(&s->stops, 0);
     status = copy_settings(s, settings, err);
     if (!status)
-        status = keep_open(&s->keep, s,
-                           (size_t)or_default(settings->size.sessions, SESSIONS),
-                           &s->alloc, err);
+        status =
+            keep_open(&s->keep, s, (size_t)or_default(settings->size.sessions, SESSIONS),
+                      &s->alloc, err);
     if (!status)
         status = keep_open(&s->memories, s, MEMORIES, &s->alloc, err);
     if (!status)

@@ -163,7 +163,7 @@ describe("sessile serve", function()
 
   it("compacts as it is configured for the store, and for an agent", function()
     guarded.unguarded_only()
-    cli.configure [[return { policy = { { "sliding_window", keep = 10 } }, ttl = "1h",
+    cli.configure [[return { policy = { { "sliding_window", messages = 10 } }, ttl = "1h",
       agents = { quiet = { triggers = false, ttl = "2h" } } }]]
     one = server.start()
     local messages = {}

@@ -145,7 +145,8 @@ static void describe_node(scene *s, int at, int no_affinity)
     assert_non_null(out);
     fprintf(
         out,
-        "return { guard = { audit = false, rate_limits = false }, policy_path = { [[%s]] },\n"
+        "return { guard = { audit = false, rate_limits = false }, policy_path = { [[%s]] "
+        "},\n"
         "  serve = { name = [[node%d]], cert = [[%s]], key = [[%s]], nodes_ca = [[%s]],\n"
         "    metrics = [[%s:%d]], affinity = %s } }\n",
         s->folder, at + 1, s->tls.server, s->tls.server_key, s->tls.ca, n->listen,

@@ -43,7 +43,8 @@ static int open_at(const char *url)
     direct.service.alloc = allocator_default;
     direct.service.store = direct.store;
     direct.rpc.over_after = -1;
-    return keep_open(&direct.service.keep, &direct.service, 100, &allocator_default, NULL) ||
+    return keep_open(&direct.service.keep, &direct.service, 100, &allocator_default,
+                     NULL) ||
            keep_open(&direct.service.memories, &direct.service, 100, &allocator_default,
                      NULL);
 }
