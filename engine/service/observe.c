@@ -105,13 +105,6 @@ static const rpc_service page_service = {asked, body, no_more, no_more, left};
 
 /* ---------------------------------------------------------------------- lines */
 
-void observe_report(observe *o, report_kind kind, log_level level, const char *message,
-                    const attribute *fields, size_t field_count)
-{
-    if (o)
-        report(&o->reports, kind, level, NULL, message, fields, field_count);
-}
-
 /* Says by how much a count grew since it was said last. */
 static void say_grown(observe *o, report_kind kind, uint64_t *seen, uint64_t now,
                       const char *message)

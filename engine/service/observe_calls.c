@@ -203,3 +203,10 @@ void observe_failed(call *c, const sessile_error *err)
         say_failed(c, err);
     count_end(c, status_code(err->code, c->flags), err->rule);
 }
+
+void observe_report(observe *o, report_kind kind, log_level level, const char *message,
+                    const attribute *fields, size_t field_count)
+{
+    if (o)
+        report(&o->reports, kind, level, NULL, message, fields, field_count);
+}

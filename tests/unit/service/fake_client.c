@@ -21,6 +21,13 @@ sessile_status rpc_tls_open(rpc_tls **out, int server, const rpc_tls_files *file
     return fail_nomem(err);
 }
 
+sessile_status rpc_tls_reload(rpc_tls *tls, sessile_error *err)
+{
+    (void)tls;
+    (void)err;
+    return SESSILE_OK;
+}
+
 void rpc_tls_drop(rpc_tls *tls)
 {
     (void)tls;
