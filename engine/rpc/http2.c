@@ -207,6 +207,7 @@ static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void
 {
     http2 *h2 = ud;
     stream *s;
+    (void)session;
 
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
         return 0;
@@ -216,9 +217,9 @@ static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void
     s->out.begun = 1;
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
         s->out.done = 1;
-        /* A server that has said all does not wait for the rest of the request. */
-        if (h2->conn->owner.listener && !s->in.ended)
-            nghttp2_submit_rst_stream(session, 0, s->id, NGHTTP2_NO_ERROR);
+        s->out.since = h2->conn->loop->now_us;
+        if (http2_lingers(s))
+            conn_due(h2->conn, conn_after(s->out.since, HTTP2_LINGER_MS));
     }
     return 0;
 }
@@ -276,6 +277,11 @@ void http2_reset(stream *s, uint32_t error)
         return;
     nghttp2_submit_rst_stream(s->h2->session, 0, s->id, error);
     conn_dirty(s->h2->conn);
+}
+
+int http2_lingers(const stream *s)
+{
+    return s->h2->conn->owner.listener && s->out.done && !s->in.ended;
 }
 
 int http2_stuck(stream *s)

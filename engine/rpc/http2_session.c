@@ -104,11 +104,12 @@ static uint64_t look_at_streams(http2 *h2, uint64_t now)
     for (s = h2->streams; s; s = next) {
         next = s->next;
         due = earlier(due, intake_look(s, now));
-        if (s->h2 != h2 || !s->out.headers || !s->out.queue.first)
+        if (s->h2 != h2 || !s->out.headers || (!s->out.queue.first && !http2_lingers(s)))
             continue;
-        one = conn_after(s->out.since, h2->conn->limits->ms.stuck);
+        one = conn_after(s->out.since,
+                         http2_lingers(s) ? HTTP2_LINGER_MS : h2->conn->limits->ms.stuck);
         if (one <= now)
-            http2_reset(s, NGHTTP2_CANCEL);
+            http2_reset(s, http2_lingers(s) ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL);
         else
             due = earlier(due, one);
     }

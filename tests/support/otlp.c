@@ -67,9 +67,9 @@ void otlp_receiver_free(otlp_receiver *r)
 
 cJSON *otlp_receiver_next(otlp_receiver *r)
 {
-    char *line = malloc(LINE);
-    assert_non_null(line);
-    if (!fgets(line, LINE, r->said))
+    char *line = NULL;
+    size_t room = 0;
+    if (getline(&line, &room, r->said) < 0)
         fail_msg("the receiver ended");
     cJSON *said = cJSON_Parse(line);
     free(line);

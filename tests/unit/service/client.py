@@ -302,7 +302,8 @@ def case_sse():
 
 # ------------------------------------------------------------------ reflection
 
-SERVICES = {'sessile.v1.SessionService', 'sessile.v1.NodeService', 'grpc.health.v1.Health',
+SERVICES = {'sessile.v1.SessionService', 'sessile.v1.MemoryService', 'sessile.v1.NodeService',
+            'grpc.health.v1.Health',
             'grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'}
 
 
