@@ -18,7 +18,6 @@
 
 /* Debian's, since its python3-protobuf is what is asked for. */
 #define PYTHON "/usr/bin/python3"
-enum { LINE = 1 << 20 };
 
 otlp_receiver *otlp_receiver_needed(int port, const char *answers)
 {
