@@ -84,7 +84,7 @@ sessile_status sessile_memory_as(sessile_memory **out, sessile_memory *memory,
 {
     API_MAKE(out, memory);
     API_NEED(view);
-    memory_core *shared = GUARD_OWN(memory);
+    memory_core *shared = memory->core;
     const guard_names names = names_of(shared);
     const sessile_memory_options own = {.agent = names.agent, .user = names.user};
     const sessile_memory_options *options = &own;

@@ -6,8 +6,6 @@
  * Each fault is a step of one long scene, during which all clients go on. After each step
  * the longest time that any writer waited is printed. CHAOS_SECONDS goes on with steps
  * chosen by SEED, for so long.
- *
- * Runs alone: what it prints is how long clients waited.
  */
 #include <signal.h>
 #include <stdio.h>

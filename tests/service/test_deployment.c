@@ -6,8 +6,6 @@
  * What is not as on real machines: `systemctl` and `scp` are the programs of those names
  * in this folder, and the packages are those of this system, so that apt-get finds them
  * installed. Blocks that say `no-test` are not run.
- *
- * Runs alone: it makes five machines, three of which have a PostgreSQL server.
  */
 #include <signal.h>
 #include <stdio.h>
