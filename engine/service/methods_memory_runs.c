@@ -90,7 +90,7 @@ static sessile_status begin_recall(call *c, const Sessile__V1__RecallRequest *r,
 {
     sessile_memory_run_options options = {.policy = NULL};
     sessile_recall_options recall;
-    memory_set set;
+    memory_set set = {.count = 0};
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
         status = call_memories(c, out->session, r->memories, r->n_memories, &set, err);
@@ -109,7 +109,7 @@ static sessile_status begin_remember(call *c, const Sessile__V1__RememberRequest
                                      begun *out, sessile_error *err)
 {
     sessile_memory_run_options options = {.policy = NULL};
-    memory_set set;
+    memory_set set = {.count = 0};
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
         status = call_memories(c, out->session, r->memories, r->n_memories, &set, err);
@@ -251,7 +251,7 @@ static sessile_status find_recall(call *c, const void *request, sessile_error *e
     sessile_recall_options options;
     sessile_session *session;
     sessile_memory_row *rows = NULL;
-    memory_set set;
+    memory_set set = {.count = 0};
     size_t count = 0;
     sessile_status status = call_session(c, r->session, &session, err);
     if (!status)
@@ -275,7 +275,7 @@ static sessile_status get_agent_source(call *c, const void *request, sessile_err
     sessile_memory_write_entry *entry;
     sessile_memory_source source;
     sessile_session *session;
-    memory_set set;
+    memory_set set = {.count = 0};
     size_t place = 0;
     if (!r->entry)
         return fail(err, SESSILE_INVALID, "AgentSourceRequest.entry: which entry?");

@@ -105,20 +105,20 @@ static reader find_file(const char *name, const char *symbol)
 
 /* ---------------------------------------------------------------------- answers */
 
-static sessile_status send_error(call *c, reflection_response *out, rpc_code code,
+static sessile_status send_error(call *c, reflection_response out, rpc_code code,
                                  const char *why, sessile_error *err)
 {
     Grpc__Reflection__V1__ErrorResponse error =
         GRPC__REFLECTION__V1__ERROR_RESPONSE__INIT;
     error.error_code = (int32_t)code;
     error.error_message = (char *)why;
-    out->message_response_case = ANSWERS(ERROR_RESPONSE);
-    out->error_response = &error;
-    return call_send(c, &out->base, err);
+    out.message_response_case = ANSWERS(ERROR_RESPONSE);
+    out.error_response = &error;
+    return call_send(c, &out.base, err);
 }
 
 /* One file: what it imports is asked for by its name. */
-static sessile_status send_file(call *c, reflection_response *out, reader file,
+static sessile_status send_file(call *c, reflection_response out, reader file,
                                 sessile_error *err)
 {
     Grpc__Reflection__V1__FileDescriptorResponse all =
@@ -128,12 +128,12 @@ static sessile_status send_file(call *c, reflection_response *out, reader file,
         return send_error(c, out, RPC_NOT_FOUND, "there is no such file or symbol", err);
     all.n_file_descriptor_proto = 1;
     all.file_descriptor_proto = &one;
-    out->message_response_case = ANSWERS(FILE_DESCRIPTOR_RESPONSE);
-    out->file_descriptor_response = &all;
-    return call_send(c, &out->base, err);
+    out.message_response_case = ANSWERS(FILE_DESCRIPTOR_RESPONSE);
+    out.file_descriptor_response = &all;
+    return call_send(c, &out.base, err);
 }
 
-static sessile_status send_services(call *c, reflection_response *out, sessile_error *err)
+static sessile_status send_services(call *c, reflection_response out, sessile_error *err)
 {
     enum { MOST = 8 };
     Grpc__Reflection__V1__ListServiceResponse all =
@@ -148,9 +148,9 @@ static sessile_status send_services(call *c, reflection_response *out, sessile_e
         list[all.n_service++] = row;
     }
     all.service = list;
-    out->message_response_case = ANSWERS(LIST_SERVICES_RESPONSE);
-    out->list_services_response = &all;
-    return call_send(c, &out->base, err);
+    out.message_response_case = ANSWERS(LIST_SERVICES_RESPONSE);
+    out.list_services_response = &all;
+    return call_send(c, &out.base, err);
 }
 
 static sessile_status answer(call *c, const reflection_request *asked, sessile_error *err)
@@ -162,16 +162,16 @@ static sessile_status answer(call *c, const reflection_request *asked, sessile_e
     out.original_request = (reflection_request *)asked;
     switch (asked->message_request_case) {
     case ASKS(FILE_BY_FILENAME):
-        return send_file(c, &out, find_file(asked->file_by_filename, NULL), err);
+        return send_file(c, out, find_file(asked->file_by_filename, NULL), err);
     case ASKS(FILE_CONTAINING_SYMBOL):
-        return send_file(c, &out, find_file(NULL, asked->file_containing_symbol), err);
+        return send_file(c, out, find_file(NULL, asked->file_containing_symbol), err);
     case ASKS(LIST_SERVICES):
-        return send_services(c, &out, err);
+        return send_services(c, out, err);
     case ASKS(FILE_CONTAINING_EXTENSION):
     case ASKS(ALL_EXTENSION_NUMBERS_OF_TYPE):
-        return send_error(c, &out, RPC_NOT_FOUND, "there are no extensions", err);
+        return send_error(c, out, RPC_NOT_FOUND, "there are no extensions", err);
     default:
-        return send_error(c, &out, RPC_INVALID_ARGUMENT,
+        return send_error(c, out, RPC_INVALID_ARGUMENT,
                           "the request asks for nothing that is known here", err);
     }
 }
