@@ -28,7 +28,7 @@
 
 /* How long a call without a deadline may wait for other writers. */
 enum { WAIT_MS = 30000 };
-enum { REQUEST_ON_LOOP = 4096, EARLY_MOST = 64 * 1024 };
+enum { EARLY_MOST = 64 * 1024 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -88,10 +88,11 @@ void call_fail(call *c, const sessile_error *err)
         http_finish(c, err->code, err);
 }
 
-/* Before anything was begun. */
+/* Before anything was begun, and nothing will be. */
 static void refuse(call *c, sessile_status status, const char *why)
 {
     sessile_error err;
+    c->refused = 1;
     fail(&err, status, "%s", why);
     call_fail(c, &err);
 }
@@ -119,35 +120,39 @@ static uint64_t text_hash(const char *text)
     return text ? hash64(text, strlen(text)) : 0;
 }
 
-/* Of a memory, by its names: the same request of two callers may be about two memories,
- * each caller's own. */
-static uint64_t memory_lane(const call *c, const sessile_slice names[3],
-                            decoded_names named)
+static uint64_t slice_hash(sessile_slice text)
 {
-    const int own = named == NAMES_OWN && names[1].size == 0;
+    return hash64(text.size ? text.data : "", text.size);
+}
+
+/* By the names that it is about, so that whatever else is in the bytes makes no other
+ * lane. The same request of two callers may be about two memories, each caller's own. */
+static uint64_t lane_of(const call *c, const sessile_slice names[3], decoded_names named)
+{
+    const int own = named == NAMES_OWN && !names[1].size && !names[2].size;
     const uint64_t parts[] = {
-        hash64(names[0].size ? names[0].data : "", names[0].size),
-        hash64(names[1].size ? names[1].data : "", names[1].size),
+        slice_hash(names[0]),
+        slice_hash(names[1]),
+        slice_hash(names[2]),
         own ? text_hash(rpc_call_header(c->rpc, "authorization")) : 0,
         own ? text_hash(rpc_call_certificate(c->rpc)) : 0,
     };
     return hash64(parts, sizeof parts) | 1;
 }
 
+/* The jobs of a call that goes on run one after the other, so it has a lane in any case:
+ * if it names nothing, one of its own. */
 static void set_lane(call *c)
 {
-    const char *data = c->request.data;
-    const size_t size = c->request.size;
     sessile_slice names[3];
     if (c->method->flags & (METHOD_ALL | METHOD_APART))
         return;
-    decoded_names named = decode_names(c->method->input, data, size, names);
-    if (named != NAMES_NONE && names[2].size == 0)
-        c->job.lane = memory_lane(c, names, named);
+    decoded_names named =
+        decode_names(c->method->input, c->request.data, c->request.size, names);
+    if (named != NAMES_NONE)
+        c->job.lane = lane_of(c, names, named);
     else if (c->method->flags & METHOD_DUPLEX)
-        c->job.lane = decode_lane_inside(data, size);
-    else
-        c->job.lane = decode_lane(data, size);
+        c->job.lane = hash64(&c, sizeof c) | 1;
 }
 
 /* Of JSON its session is not known before a worker has read it. */
@@ -232,7 +237,7 @@ static void start(call *c)
 /* A request that came before the call stayed waits for that. */
 static void keep_early(call *c, const void *data, size_t size)
 {
-    if (size > EARLY_MOST - c->early.size) {
+    if (size > REQUEST_ON_LOOP || c->early.size + sizeof size + size > EARLY_MOST) {
         refuse(c, SESSILE_LIMIT, "read the answers before you ask on");
         return;
     }
@@ -246,7 +251,7 @@ static void message(void *ud, rpc_call *rpc, const void *data, size_t size)
 {
     call *c = rpc_call_own(rpc);
     (void)ud;
-    if (!c || rpc_call_over(rpc))
+    if (!c || c->refused || rpc_call_over(rpc))
         return;
     const int duplex = (c->method->flags & METHOD_DUPLEX) != 0;
     if (c->messages++ > 0) {
@@ -274,7 +279,7 @@ static void ended(void *ud, rpc_call *rpc)
 {
     call *c = rpc_call_own(rpc);
     (void)ud;
-    if (!c || rpc_call_over(rpc))
+    if (!c || c->refused || rpc_call_over(rpc))
         return;
     if (c->messages == 0) {
         refuse(c, SESSILE_INVALID, "the call has no request");

@@ -97,25 +97,6 @@ sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void
                        type->short_name);
 }
 
-uint64_t decode_lane_inside(const void *data, size_t size)
-{
-    reader r = reader_of(data, size);
-    field f;
-    if (!read_field(&r, &f) || f.type != WIRE_SIZED)
-        return 0;
-    return decode_lane(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
-}
-
-uint64_t decode_lane(const void *data, size_t size)
-{
-    reader r = reader_of(data, size);
-    field f;
-    while (r.at < r.end && read_field(&r, &f))
-        if (f.id == 1 && f.type == WIRE_SIZED && f.bytes.at < f.bytes.end)
-            return hash64(f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
-    return 0;
-}
-
 /* 1: it is a session's name, or a memory's. */
 static int is_named(const ProtobufCFieldDescriptor *first)
 {

@@ -9,6 +9,7 @@
 #include "service/http.h"
 
 #include <stdio.h>
+#include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
@@ -49,6 +50,28 @@ static void refuse_verb(rpc_call *rpc, const char *allowed)
     http_refuse(rpc, 405, "unimplemented", text, &allow);
 }
 
+/* 1: the host that a request names is this machine, a bare address, or an address that
+ * the server was told. Without a guard that is all that keeps a page in somebody's
+ * browser out: its name may have been resolved to 127.0.0.1 after it was loaded. */
+static int names_this_server(const service *s, rpc_call *rpc)
+{
+    const char *given = rpc_call_header(rpc, "host"), *listens = rpc_listener_address(s->listener);
+    unsigned char address[16];
+    char host[256];
+    if (!given)
+        return 1;
+    const char *from = *given == '[' ? given + 1 : given;
+    const size_t size = strcspn(from, *given == '[' ? "]" : ":");
+    if (size >= sizeof host)
+        return 0;
+    memcpy(host, from, size);
+    host[size] = '\0';
+    return strcasecmp(host, "localhost") == 0 || strncmp(listens, "unix:", 5) == 0 ||
+           inet_pton(AF_INET, host, address) == 1 ||
+           inet_pton(AF_INET6, host, address) == 1 ||
+           (strncasecmp(listens, host, size) == 0 && listens[size] == ':');
+}
+
 /* Methods of sessile.proto and memory.proto alone: health is asked at /healthz, and
  * records are bytes. */
 const method *http_begun(service *s, rpc_call *rpc)
@@ -67,7 +90,10 @@ const method *http_begun(service *s, rpc_call *rpc)
     }
     if (s->settings.json)
         m = method_served(s, events ? EVENTS : path);
-    if (!m || m->flags & (METHOD_LOOP | METHOD_RECORDS | METHOD_REFLECTS))
+    if (!s->settings.guarded && !names_this_server(s, rpc))
+        http_refuse(rpc, 403, "permission_denied",
+                    "without a guard the host of a URL is localhost or an address", NULL);
+    else if (!m || m->flags & (METHOD_LOOP | METHOD_RECORDS | METHOD_REFLECTS))
         http_refuse(rpc, 404, "unimplemented", "there is nothing at this path", NULL);
     else if (!posts && !(gets && events))
         refuse_verb(rpc, events ? "GET, POST" : "POST");

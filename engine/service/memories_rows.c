@@ -1,7 +1,7 @@
 /* memories_rows.c: entries of memories as messages, in pieces. */
 #include "service/memories.h"
 
-enum { PIECE = 1 << 20, ROW = 256 };
+enum { PIECE = 1 << 20, ROW = 256, REPLY_MOST = 8 << 20 };
 
 static void fill_row(call *c, Sessile__V1__MemoryRow *out, const sessile_memory_row *from,
                      const memory_set *set)
@@ -39,11 +39,19 @@ static size_t size_of(const sessile_memory_row *row)
            row->from.size + row->replaces.size + row->metadata.size + row->explain.size;
 }
 
-/* The memory of one piece is used again for the next. */
+/* The memory of one piece is used again for the next. All that is sent may wait for a
+ * client that reads nothing, so there is a limit to it. */
 sessile_status send_rows(call *c, const sessile_memory_row *rows, size_t count,
                          const memory_set *set, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
+    size_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += size_of(&rows[i]);
+    if (sum > REPLY_MOST)
+        return fail(err, SESSILE_LIMIT,
+                    "the reply would have more than %d MiB: ask for fewer rows",
+                    REPLY_MOST >> 20);
     for (size_t i = 0; i < count && !status;) {
         Sessile__V1__MemoryRows piece = SESSILE__V1__MEMORY_ROWS__INIT;
         size_t bytes = 0, n = 0;

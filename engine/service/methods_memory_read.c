@@ -95,7 +95,8 @@ static sessile_status get_memory_history(call *c, const void *request, sessile_e
     if (!status)
         status = sessile_memory_history(memory, sessile_text(r->key), r->entry, &rows,
                                         &count, err);
-    return give_rows(c, status, rows, count, err);
+    /* newest first */
+    return give_rows(c, status, rows, count > ROWS_MOST ? ROWS_MOST : count, err);
 }
 
 static sessile_status read_search(call *c, const Sessile__V1__SearchMemoryRequest *r,

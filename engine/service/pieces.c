@@ -197,11 +197,20 @@ static void on_drained(call *c)
     pthread_mutex_unlock(&p->mutex);
 }
 
+/* While it waits nobody works for it: an interrupt would meet whoever uses the session.
+ */
 static void on_gone(call *c)
 {
-    pthread_mutex_lock(&c->mutex);
-    sessile_interrupt(c->session);
-    pthread_mutex_unlock(&c->mutex);
+    pieces *p = c->server->pieces;
+    const list_reply *l = c->own;
+    pthread_mutex_lock(&p->mutex);
+    const int waits = l->waits;
+    pthread_mutex_unlock(&p->mutex);
+    if (!waits) {
+        pthread_mutex_lock(&c->mutex);
+        sessile_interrupt(c->session);
+        pthread_mutex_unlock(&c->mutex);
+    }
     on_drained(c);
 }
 

@@ -198,7 +198,9 @@ static void answer_bytes(call *c, const void *data, size_t size)
     error_clear(&err);
     arena_init(&memory, &c->server->alloc);
     sessile_status status =
-        decode_request(c->method->input, data, size, &memory, &request, &err);
+        size > REQUEST_ON_LOOP
+            ? fail(&err, SESSILE_LIMIT, "a request has at most %d bytes", REQUEST_ON_LOOP)
+            : decode_request(c->method->input, data, size, &memory, &request, &err);
     if (!status)
         status = answer(c, (const reflection_request *)request, &err);
     arena_free(&memory);

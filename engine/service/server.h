@@ -114,6 +114,9 @@ const method *method_any(size_t i);
  * their names. */
 size_t method_number(const method *m);
 
+/* The bytes of a request that is read on the loop. */
+enum { REQUEST_ON_LOOP = 4096 };
+
 /* The methods, by what they are about: one table a file, which ends with a row without a
  * name. */
 extern const method methods_sessions[], methods_messages[], methods_runs[],
@@ -198,6 +201,7 @@ struct call {
     buf early;                         /* requests of METHOD_REFLECTS that came before it
                                           stayed, each behind its size (a size_t) */
     size_t messages;                   /* that came */
+    int refused;                       /* it is not begun any more */
     atomic_int half;                   /* of a stream: the client sends no more */
     const call_stream *_Atomic stream; /* it goes on; NULL: it ends with its method */
     void *own;                         /* of its stream */
@@ -380,12 +384,6 @@ void status_finish(rpc_call *rpc, const sessile_error *err, int flags);
 sessile_status decode_request(const ProtobufCMessageDescriptor *type, const void *data,
                               size_t size, arena *memory, ProtobufCMessage **out,
                               sessile_error *err);
-/* Finds the session or the memory of a request, its field 1, without unpacking it: a
- * number that is the same for the same names. 0: it names none. */
-uint64_t decode_lane(const void *data, size_t size);
-/* The same of a request that is one field with a request in it. */
-uint64_t decode_lane_inside(const void *data, size_t size);
-
 typedef enum decoded_names {
     NAMES_NONE,
     NAMES_OWN,   /* a user that is left out is the caller's own */
