@@ -156,8 +156,7 @@ sessile_status remote_sync(sessile_backend_log *handle, sessile_error *err)
     return status;
 }
 
-/* ---------------------------------------------------------------------- remove, rename
- */
+/* --------------------------------------------------------------------- remove, rename */
 
 sessile_status remote_remove(sessile_backend_log *handle, uint64_t head,
                              sessile_error *err)

@@ -232,8 +232,7 @@ void relay_drained(relay *r)
     }
 }
 
-/* ---------------------------------------------------------------------- what a client of
- * a stream sends on */
+/* ------------------------------------------------- what a client of a stream sends on */
 
 void relay_message(relay *r, const void *data, size_t size)
 {

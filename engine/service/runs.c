@@ -253,8 +253,7 @@ void runs_free(begun *b)
     sessile_memory_run_free(b->memory_run);
 }
 
-/* ---------------------------------------------------------------------- calls that
- * answer once */
+/* ------------------------------------------------------------- calls that answer once */
 
 static sessile_status go_to_the_end(call *c, const run_kind *kind, const begun *b,
                                     sessile_error *err)
@@ -284,8 +283,7 @@ sessile_status run_once(call *c, const run_kind *kind, const void *request,
     return status;
 }
 
-/* ---------------------------------------------------------------------- the server's
- * model */
+/* ----------------------------------------------------------------- the server's model */
 
 /* What waits for a model is not waited for by a server that ends: it is parked. */
 static int is_over(void *arg)

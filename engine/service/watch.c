@@ -455,8 +455,7 @@ static void run_job(job *j)
     mem_free(&w->server->alloc, one, one->size);
 }
 
-/* ---------------------------------------------------------------------- asking the store
- */
+/* ------------------------------------------------------------------- asking the store */
 
 typedef struct question {
     watched **all;
