@@ -1,5 +1,6 @@
 /*
- * change.c: changes of logs: appended to, synced, removed, renamed; others' watched.
+ * change.c: logs that change: appended to, synced, removed, renamed; watched for changes
+ * of others, one at a time or many together.
  *
  * What became of a change whose answer was lost: it was sent again (call.c), and what the
  * second try found says it, once the log was read. An append that found the log longer

@@ -150,7 +150,7 @@ static void set_lane(call *c)
         c->job.lane = decode_lane(data, size);
 }
 
-/* Of JSON its session is not known before a worker has read it. */
+/* The session of a request in JSON is not known before a worker has read it. */
 static void translate_job(job *j)
 {
     call *c = (call *)j;

@@ -2,7 +2,7 @@
  * records.h: what the files of RecordService share: the store, the logs that are open,
  * and what was sent ahead. README.md lists the files; records.proto is the interface.
  *
- * Nothing here must be there for the next call: a log that is not open is opened again,
+ * The next call needs nothing of it: a log that is not open is opened again,
  * and is the same one if its identity is. Only what was sent ahead is lost with the
  * server, and its client sends it again.
  */

@@ -13,9 +13,9 @@
  *   it may have begun                      UNKNOWN: nobody can tell
  *   a part of a stream was passed back     UNAVAILABLE: the client resumes
  *
- * Passed on are only calls whose credential was accepted here before. A wrong one is
- * always judged, and counted, where it arrives: else who guesses keys would use up the
- * tries of the nodes that pass his guesses on.
+ * Only calls whose credential was accepted here before are passed on. A wrong one is
+ * always judged, and counted, where it arrives: otherwise somebody who guesses keys would
+ * use up the attempts of the nodes that pass the guesses on.
  */
 #include "service/nodes.h"
 #include "service/observe.h"

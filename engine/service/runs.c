@@ -1,5 +1,6 @@
 /*
- * runs.c: how a run begins: what a request may ask for, and of which session.
+ * runs.c: runs of calls: what a request may ask for, and of which session; how a run is
+ * stepped and parked; calls that answer once; questions to the server's model.
  *
  * A policy is named as the server has it. A request never carries code, nor a path.
  */

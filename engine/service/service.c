@@ -228,7 +228,7 @@ static size_t connections(const service *s)
     return n;
 }
 
-/* Lets what there is come to its end, as long as it may take. */
+/* Lets calls finish, for at most drain_ms. */
 static void drain(service *s)
 {
     const os_table *os = os_current;
@@ -248,7 +248,7 @@ static void drain(service *s)
                          os->clock_us(os->ud) - began);
 }
 
-/* What can be read of them stays in use when they cannot be read again. */
+/* Reads the certificates again. Those in use stay when that fails. */
 static void reload(service *s, int asked)
 {
     sessile_error err;
