@@ -26,7 +26,7 @@
 
 #include "base/os.h"
 
-/* How long a call without a deadline may wait for other writers. */
+/* The longest that a call may wait for other writers, also without a deadline. */
 enum { WAIT_MS = 30000 };
 enum { REQUEST_ON_LOOP = 4096, EARLY_MOST = 64 * 1024 };
 

@@ -265,7 +265,7 @@ int call_can_stay(sessile_status status);
 void call_fail(call *c, const sessile_error *err);
 /* Those who watch the call's session are sent what is new. */
 void call_poke(call *c);
-/* How long it may wait, in ms: until its deadline. */
+/* How long it may wait, in ms: until its deadline, 30 s at most. */
 int call_time_left(const call *c);
 
 /*
