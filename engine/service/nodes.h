@@ -6,7 +6,8 @@
  * two of them do at once. So nothing is locked and nothing is handed over.
  *
  * nodes.c writes the lease and knows who is alive. peers.c knows, for each loop, who of
- * them can be heard, and chooses the owner. relay.c passes calls on.
+ * them can be heard, and chooses the owner. relay.c passes calls on, poke.c tells the
+ * owner of what was written elsewhere, nodes_told.c tells the operator.
  */
 #ifndef SERVICE_NODES_H
 #define SERVICE_NODES_H
