@@ -19,7 +19,7 @@ enum {
     BEAT_MS = 500,     /* between two beats */
     LEASE_MS = 2000,   /* by the database's clock */
     TRUST_MS = 1800,   /* by this machine's, from before the beat was sent */
-    PING_MS = 200,     /* between two looks at who is heard */
+    PING_MS = 200,     /* between two PINGs to another node */
     SILENCE_MS = 400,  /* without a byte: a node is not heard any more */
     HINTS = 131072,    /* credentials whose user is remembered */
     LOOPS_AT_MOST = 16 /* that a service has */
