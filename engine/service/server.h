@@ -333,7 +333,8 @@ sessile_status read_role(const char *name, const char *field, sessile_role *out,
 sessile_status read_scope(call *c, const Sessile__V1__Session *names, int any_user,
                           sessile_list_options *out, sessile_error *err);
 
-/* The reply of what opens or makes a session (methods_sessions.c). As call_send(). */
+/* The reply of what opens or makes a session (methods_sessions.c). Errors: those of
+ * reading it, and as call_send(). */
 sessile_status reply_info(call *c, sessile_session *session, sessile_error *err);
 /* A message of a session in a reply (methods_messages.c). */
 void fill_message(call *c, Sessile__V1__Message *out, const sessile_message *from);
