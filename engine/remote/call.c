@@ -111,7 +111,7 @@ void remote_conns_close(remote *r)
 typedef struct attempt {
     remote_call *call;
     int ended, stopped, unbegun, known;
-    int final; /* who connects for the first time need not try again */
+    int final; /* a call with `once` is not tried again */
     sessile_status status;
     sessile_error err; /* of an answer: the server's; else why there is none */
 } attempt;

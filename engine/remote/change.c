@@ -1,5 +1,6 @@
 /*
- * change.c: changes of logs: appended to, synced, removed, renamed; others' watched.
+ * change.c: logs that change: appended to, synced, removed, renamed; watched for changes
+ * of others, one at a time or many together.
  *
  * What became of a change whose answer was lost: it was sent again (call.c), and what the
  * second try found says it, once the log was read. An append that found the log longer
@@ -156,8 +157,7 @@ sessile_status remote_sync(sessile_backend_log *handle, sessile_error *err)
     return status;
 }
 
-/* ---------------------------------------------------------------------- remove, rename
- */
+/* --------------------------------------------------------------------- remove, rename */
 
 sessile_status remote_remove(sessile_backend_log *handle, uint64_t head,
                              sessile_error *err)

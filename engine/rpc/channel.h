@@ -23,7 +23,7 @@ struct rpc_channel {
         unsigned failures; /* in a row */
         uint64_t retry_us; /* not before: requests fail at once */
         char why[160];     /* it failed last */
-        rpc_fault fault;   /* what it failed of */
+        rpc_fault fault;   /* and the kind of reason */
     } link;
     struct {
         rpc_request *first, *last; /* wait for a connection */

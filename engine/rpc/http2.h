@@ -70,12 +70,11 @@ void http2_remove(http2 *h2, stream *s);
 void http2_more(stream *s);
 /* Resets it. */
 void http2_reset(stream *s, uint32_t error);
-/* Takes what was held, and lets the peer send again. */
-void http2_pause(stream *s, int paused);
-/* A server that has said all takes what still comes of the request, for so long, and
- * resets the stream then. Clients that are still sending (curl 7.88) take a reset for an
- * error, and throw the reply away. */
+/* A server that has replied in full still takes the rest of the request for so long, and
+ * then resets the stream. A client that is still sending (curl 7.88) takes a reset for an
+ * error, and throws the reply away. */
 enum { HTTP2_LINGER_MS = 1000 };
+/* 1: the stream of such a server, in that time. */
 int http2_lingers(const stream *s);
 /* 1: nothing can be sent on it until the peer opens its window. */
 int http2_stuck(stream *s);

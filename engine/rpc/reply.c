@@ -173,8 +173,7 @@ void rpc_call_pause(rpc_call *call, int paused)
     post(call);
 }
 
-/* ---------------------------------------------------------------------- the loop's part
- */
+/* -------------------------------------------------------------------- the loop's part */
 
 /* Takes what is in the box. */
 static void empty_box(rpc_call *call)

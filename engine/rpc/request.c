@@ -205,8 +205,7 @@ void rpc_request_headers(const rpc_request *request,
     fields_visit(&request->answer.headers, visit, arg);
 }
 
-/* ---------------------------------------------------------------------- what comes back
- */
+/* -------------------------------------------------------------------- what comes back */
 
 static stream *begun(http2 *h2, int32_t id)
 {

@@ -108,6 +108,8 @@ void rpc_tls_drop(rpc_tls *tls);
 
 typedef struct rpc_loop rpc_loop;
 
+/* limits NULL: those of rpc_limits_init(). IO: the system gives no descriptor or no
+ * random bytes. NOMEM. */
 sessile_status rpc_loop_open(rpc_loop **out, const rpc_limits *limits, const allocator *a,
                              sessile_error *err);
 /* Runs until rpc_loop_stop(). */
@@ -246,18 +248,18 @@ void rpc_http_reply(rpc_call *call, int status, const char *type, const void *bo
 typedef struct rpc_channel rpc_channel;
 typedef struct rpc_request rpc_request;
 
-/* address as for rpc_listen(). Lives on one loop; these functions are for its thread. */
+/* address as for rpc_listen(). Lives on one loop; these functions are for its thread.
+ * INVALID: no such address. NOMEM. */
 sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
                                 rpc_tls *tls, const rpc_limits *limits,
                                 sessile_error *err);
 /* Its requests end as UNAVAILABLE first. Before the loop is closed. */
 void rpc_channel_close(rpc_channel *channel);
-/* What the last connection of a channel failed of, where another address or a later try
- * does not help. */
+/* Why the last connection of a channel failed, where another address or a later try would
+ * not help. */
 typedef enum rpc_fault {
     RPC_FAULT_NONE,
-    RPC_FAULT_AUTHORITY, /* the peer's certificate: of an authority that is not believed
-                          */
+    RPC_FAULT_AUTHORITY, /* the peer's certificate: its authority is not trusted */
     RPC_FAULT_NAME,      /* for another host */
     RPC_FAULT_TIME,      /* it has expired, or is not valid yet */
     RPC_FAULT_CLIENT,    /* the peer wants a certificate of ours, or another one */

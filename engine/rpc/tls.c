@@ -493,7 +493,7 @@ static void find_name(tls_link *link)
     GENERAL_NAMES_free(names);
 }
 
-/* What OpenSSL has found wrong with the peer, or the peer with us. */
+/* What OpenSSL has found wrong with the peer's certificate, or the peer with ours. */
 static rpc_fault find_fault(const tls_link *link)
 {
     switch (SSL_get_verify_result(link->ssl)) {

@@ -36,7 +36,7 @@ int tls_speaks_h2(const tls_link *link);
 const char *tls_peer_name(const tls_link *link);
 /* Why the handshake failed, in a few words; "": it did not. */
 const char *tls_failure(const tls_link *link);
-/* What it failed of, also after the handshake: a peer may look at a client's certificate
+/* The kind of reason, also after the handshake: a peer may look at a client's certificate
  * when the client has finished. */
 rpc_fault tls_fault(const tls_link *link);
 

@@ -26,7 +26,7 @@
 
 #include "base/os.h"
 
-/* How long a call without a deadline may wait for other writers. */
+/* The longest that a call may wait for other writers, also without a deadline. */
 enum { WAIT_MS = 30000 };
 enum { EARLY_MOST = 64 * 1024 };
 
@@ -155,7 +155,7 @@ static void set_lane(call *c)
         c->job.lane = hash64(&c, sizeof c) | 1;
 }
 
-/* Of JSON its session is not known before a worker has read it. */
+/* The session of a request in JSON is not known before a worker has read it. */
 static void translate_job(job *j)
 {
     call *c = (call *)j;

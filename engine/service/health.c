@@ -1,9 +1,9 @@
 /*
  * health.c: whether this server serves, as balancers and supervisors ask it.
  *
- * The answer is what a statement against the store said last: the beat of the node, or a
- * question of nodes.c. So a server that answers and cannot serve says so, and who asks
- * often costs the store nothing. Nobody needs a credential.
+ * The answer is the result of the last statement against the store: the beat of the node,
+ * or a question of nodes.c. So a server that answers and cannot serve says so, and asking
+ * often costs the store nothing. No credential is needed.
  *
  * "" and the names of services: it serves. "replicas": as many standbys as are wanted
  * wait for commits; not part of "", since a server that lacks one can still read.

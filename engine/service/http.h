@@ -2,6 +2,7 @@
  * http.h: the same methods as JSON over HTTP, for programs without gRPC.
  *
  *   POST /sessile.v1.SessionService/Method   a request as JSON, its reply as JSON
+ *   POST /sessile.v1.MemoryService/Method    the same
  *   GET  /v1/events?id=…                     events of a session as text/event-stream
  *   GET  /healthz                            200, or 503 when it does not serve
  *

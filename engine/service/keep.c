@@ -129,8 +129,7 @@ static void kept_free(keep *k, kept *one)
     mem_free(&k->alloc, one, one->size);
 }
 
-/* ---------------------------------------------------------------------- the table and
- * the list, under the mutex */
+/* -------------------------------------------- the table and the list, under the mutex */
 
 static kept *find(keep *k, const sessile_session_options *names, uint64_t key)
 {

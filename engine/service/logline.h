@@ -55,7 +55,7 @@ typedef struct logger {
  * which the program ignores. l may be NULL: nothing is written. Safe under threads.
  *
  *     logline_write(l, LEVEL_WARN, &span->context, "The database does not answer.",
- *               (attribute[]){attribute_number("seconds", 5)}, 1);
+ *                   (attribute[]){attribute_number("seconds", 5)}, 1);
  */
 void logline_write(const logger *l, log_level level, const trace_context *context,
                    const char *message, const attribute *fields, size_t field_count);

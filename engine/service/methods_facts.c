@@ -84,8 +84,7 @@ static sessile_status set_metadata(call *c, const void *request, sessile_error *
     return change_object(c, request, sessile_set_metadata, sessile_metadata, err);
 }
 
-/* ---------------------------------------------------------------------- title and life
- */
+/* --------------------------------------------------------------------- title and life */
 
 static sessile_status set_title(call *c, const void *request, sessile_error *err)
 {

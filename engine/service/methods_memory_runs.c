@@ -229,8 +229,7 @@ static sessile_status outcome_of(call *c, const begun *b,
     return SESSILE_OK;
 }
 
-/* ---------------------------------------------------------------------- calls that
- * answer once */
+/* ------------------------------------------------------------- calls that answer once */
 
 static sessile_status send_once(call *c, const begun *b, Sessile__V1__Need *parked,
                                 sessile_error *err)

@@ -95,8 +95,7 @@ static sessile_status get_tree(call *c, const void *request, sessile_error *err)
     return reply_list(c, &list, all, err);
 }
 
-/* ---------------------------------------------------------------------- forks and
- * children */
+/* ----------------------------------------------------------------- forks and children */
 
 /* Names of which what is left out is as of a session: data NULL. */
 static sessile_status read_target(call *c, const Sessile__V1__Session *names,

@@ -2,11 +2,12 @@
  * module_model.c: Lua states that ask the configured model.
  *
  * A state belongs to one question at a time: a worker takes one that is idle, waits in it
- * for the answer, and puts it back. They are made before anything is served, so that a
- * model that cannot be asked is told at the start, and all of them have read the same
- * configuration. There are fewer than workers: calls that need no model always find one.
+ * for the answer, and puts it back. States are made before anything is served, so that a
+ * model that cannot be asked is an error at the start, and all of them have read the same
+ * configuration. There are half as many as workers, so calls that need no model always
+ * find a worker; a single worker has one.
  *
- * What Lua raises ends a question, and nothing else.
+ * An error of Lua ends a question, and nothing else.
  */
 #include "service/module_model.h"
 

@@ -83,8 +83,7 @@ size_t node_choose(uint64_t key, const uint64_t *hashes, size_t n)
     return at;
 }
 
-/* ---------------------------------------------------------------------- what is so now
- */
+/* --------------------------------------------------------------------- what is so now */
 
 int nodes_lost(const nodes *n)
 {

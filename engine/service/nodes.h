@@ -6,7 +6,8 @@
  * two of them do at once. So nothing is locked and nothing is handed over.
  *
  * nodes.c writes the lease and knows who is alive. peers.c knows, for each loop, who of
- * them can be heard, and chooses the owner. relay.c passes calls on.
+ * them can be heard, and chooses the owner. relay.c passes calls on, poke.c tells the
+ * owner of what was written elsewhere, nodes_told.c tells the operator.
  */
 #ifndef SERVICE_NODES_H
 #define SERVICE_NODES_H
@@ -18,7 +19,7 @@ enum {
     BEAT_MS = 500,     /* between two beats */
     LEASE_MS = 2000,   /* by the database's clock */
     TRUST_MS = 1800,   /* by this machine's, from before the beat was sent */
-    PING_MS = 200,     /* between two looks at who is heard */
+    PING_MS = 200,     /* between two PINGs to another node */
     SILENCE_MS = 400,  /* without a byte: a node is not heard any more */
     HINTS = 131072,    /* credentials whose user is remembered */
     LOOPS_AT_MOST = 16 /* that a service has */
@@ -95,11 +96,12 @@ struct nodes {
 sessile_status nodes_name(char out[NODE_NAME + 1], const service *s,
                           const service_settings *settings, sessile_error *err);
 /* Joins: the first beat is made before it returns. EXISTS: a living node has the name.
- * Other errors of store_nodes_beat(). */
+ * INVALID: its name, or the address that it advertises. NOMEM. Other errors: as
+ * store_nodes_beat(). */
 sessile_status nodes_open(nodes **out, service *s, const service_settings *settings,
                           sessile_error *err);
 /* Starts the thread of the beats, and each loop's look at the others. Before loops run.
- */
+ * IO, NOMEM. */
 sessile_status nodes_start(nodes *n, sessile_error *err);
 /* The certificates that it shows the others, and the authority of theirs, are read again.
  */
@@ -120,8 +122,8 @@ int nodes_serving(const nodes *n);
 /* 1: as many standbys as are wanted wait for commits, or nobody asked for any. */
 int nodes_replicated(const nodes *n);
 
-/* Lines for the operator, by the thread of the beats: of a beat, before its nodes are
- * taken; after each beat; of the answer of a store without nodes. */
+/* Lines for the operator (nodes_told.c), by the thread of the beats: of a beat, before
+ * its nodes are taken; after each beat; of the answer of a store without nodes. */
 void nodes_tell_living(nodes *n, const store_beat *beat);
 void nodes_tell_beat(nodes *n, sessile_status status, const sessile_error *err);
 void nodes_tell_answer(nodes *n, sessile_status status, const sessile_error *err);
@@ -150,8 +152,9 @@ struct peer {
     peers *peers;
     rpc_request *probe; /* a call that makes the connection; NULL: none is on its way */
     int heard;
-    int told, was_heard; /* what the operator knows */
-    int gone;            /* not among the living any more; freed with its last relay */
+    int told;      /* the `heard` that the operator was told last */
+    int was_heard; /* at least once */
+    int gone;      /* not among the living any more; freed with its last relay */
     relay *relays;
 };
 
@@ -169,6 +172,7 @@ struct peers {
     int last_serving, last_replicated;
 };
 
+/* NOMEM. */
 sessile_status peers_open(peers **out, nodes *n, rpc_loop *loop, sessile_error *err);
 void peers_close(peers *p);
 /* Of the loop of a call; NULL: the service has no nodes. */

@@ -2,8 +2,8 @@
  * nodes_told.c: what the operator is told of the database and of the other nodes.
  *
  * Only changes are told: the lease was lost and is back, a node is there or gone, fewer
- * standbys than are wanted wait for commits. All by the thread of the beats, but who is
- * heard, which a loop knows.
+ * standbys than are wanted wait for commits. The thread of the beats calls all of it,
+ * except nodes_tell_heard(), which one loop calls.
  */
 #include "service/nodes.h"
 
@@ -43,7 +43,7 @@ static void say_node(nodes *n, const store_node *one, log_level level,
 
 void nodes_tell_living(nodes *n, const store_beat *beat)
 {
-    if (!n->told.began) /* those who are there already are a number in the first line */
+    if (!n->told.began) /* the first line says how many are there already */
         return;
     for (size_t i = 0; i < beat->count; i++)
         if (!is_among(&beat->others[i], n->living, n->living_count))

@@ -1,10 +1,10 @@
 /*
- * observe.c: the numbers of the service, the page for Prometheus, and what is said of
- * them.
+ * observe.c: the numbers of the service, the page for Prometheus, and lines about the
+ * numbers.
  *
- * Gauges that somebody else keeps are read when the page is asked for. What only counts,
- * as the loops count floods, is looked at about once a second, and a line says by how
- * much it grew.
+ * Gauges that somebody else keeps are read when the page is asked for. Counters of
+ * others, such as the loops' count of floods, are read about once a second, and a line
+ * says by how much each grew.
  */
 #include "service/observe.h"
 

@@ -6,8 +6,8 @@
  * or `gone` take it out of the list, under the same mutex, and give it to the pool. Both
  * come on the loop, and later than the reason to wait was looked at: none is missed.
  *
- * Reading rows again is slow for a long list: it is what a client that reads slowly pays
- * when many do.
+ * Reading rows again is slow for a long list. Only clients that read slowly pay for it,
+ * and only when there are many of them.
  */
 #include "service/pieces.h"
 

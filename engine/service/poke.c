@@ -1,9 +1,10 @@
 /*
  * poke.c: a node that wrote to a session which another node owns tells that one.
  *
- * Streams of events are at the owner of their session, who is woken by its own calls. A
- * call that runs elsewhere (JSON, the first one of a credential, a client's certificate,
- * an owner that is not heard) would be seen by the owner's next look, a second later.
+ * Streams of events are at the owner of their session, which is woken by its own calls. A
+ * call that ran elsewhere (JSON, the first one of a credential, an owner that is not
+ * heard) would be seen by the owner's next look, a second later. So is that of a client
+ * which showed only a certificate: the owner could not judge it, and is not told.
  *
  * It is a hint: it carries nothing but the session's name, grants nothing, and may be
  * lost. The owner judges the credential of the call that wrote. One poke of a session is

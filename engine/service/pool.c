@@ -1,11 +1,11 @@
 /*
  * pool.c: workers, and the jobs that wait for one.
  *
- * Jobs of one lane (a session) run one after the other, in the order in which they came:
- * two workers in one session would wait for each other. A lane that has jobs is in the
- * ready list once; a worker takes its first job, and puts the lane back behind the others
- * when there are more. So a session with many calls holds one worker, and no other
- * session waits for more than one of its calls.
+ * Jobs of one lane (a session or a memory) run one after the other, in the order in which
+ * they came: two workers in one session would wait for each other. A lane that has jobs
+ * is in the ready list once; a worker takes its first job, and puts the lane back behind
+ * the others when there are more. So a session with many calls holds one worker, and no
+ * other session waits for more than one of its calls.
  *
  * A new call is refused when too many wait. What was begun goes on by pool_put(), which
  * cannot fail: without memory for a lane it takes one that is always there.

@@ -15,7 +15,6 @@
 
 enum {
     IDLE_MOST = 256,
-    WAIT_MS = 30000,
     FIRST = 512,
     UNSENT_MOST = 1 << 22,
     PACE_MS = 2,
@@ -78,18 +77,6 @@ sessile_status records_enter(call *c, sessile_error *err)
                          "the records of a store are for who may move it: the permission "
                          "move_store is needed");
     return SESSILE_OK;
-}
-
-int records_time_left(const call *c)
-{
-    uint64_t deadline = rpc_call_deadline(c->rpc);
-    uint64_t now = os_current->clock_us(os_current->ud);
-    if (deadline == UINT64_MAX)
-        return WAIT_MS;
-    if (deadline <= now)
-        return 0;
-    return deadline - now > (uint64_t)WAIT_MS * 1000 ? WAIT_MS
-                                                     : (int)((deadline - now) / 1000);
 }
 
 sessile_status records_reply_none(call *c, sessile_error *err)
@@ -311,7 +298,7 @@ void records_give(records *r, record_log *log, int again)
 /* A client that finds the log locked asks again, and may stop between. */
 static int lock_ms(const call *c)
 {
-    int ms = records_time_left(c);
+    int ms = call_time_left(c);
     return ms < LOCK_MS ? ms : LOCK_MS;
 }
 
@@ -322,8 +309,8 @@ sessile_status records_lock(call *c, record_log *log, uint64_t *bytes, sessile_e
     int64_t mtime_ms;
     sessile_status status = SESSILE_OK;
     if (records_locks(c->server->records)) {
-        status = t->lock(log->log, SESSILE_LOCK_EXCLUSIVE, records_time_left(c),
-                         &replaced, err);
+        status = t->lock(log->log, SESSILE_LOCK_EXCLUSIVE, call_time_left(c), &replaced,
+                         err);
         if (status == SESSILE_BUSY && t->busy)
             status = t->busy(log->log, err);
         if (!status && replaced) {
@@ -331,7 +318,7 @@ sessile_status records_lock(call *c, record_log *log, uint64_t *bytes, sessile_e
             status = gone(log->name, err);
         }
     } else if (t->set_timeout) {
-        t->set_timeout(log->log, records_time_left(c));
+        t->set_timeout(log->log, call_time_left(c));
     }
     if (status || !bytes)
         return status;

@@ -2,7 +2,7 @@
  * records.h: what the files of RecordService share: the store, the logs that are open,
  * and what was sent ahead. README.md lists the files; records.proto is the interface.
  *
- * Nothing here must be there for the next call: a log that is not open is opened again,
+ * The next call needs nothing of it: a log that is not open is opened again,
  * and is the same one if its identity is. Only what was sent ahead is lost with the
  * server, and its client sends it again.
  */
@@ -85,8 +85,6 @@ struct records {
 
 /* The first step of each method: whether who calls may. DENIED. */
 sessile_status records_enter(call *c, sessile_error *err);
-/* ms until the deadline of the call, 30 s at most. */
-int records_time_left(const call *c);
 sessile_status records_reply_none(call *c, sessile_error *err);
 /* Waits until the client has read most of what was sent. CANCELLED: nobody waits. */
 sessile_status records_pace(call *c, sessile_error *err);
@@ -122,8 +120,9 @@ void records_note_end(records *r, const record_log *log, const sessile_log_end *
 
 /* ---------------------------------------------------------------------- sent ahead */
 
-/* What is written: of the request, or of an upload. It stays until the call ends.
- * CLOSED: there is no such upload any more. */
+/* What is written: of the request, or of an upload. *out stays until the call ends. BUSY:
+ * another call uses the upload. CLOSED: it is not there any more. INVALID: it is a draft.
+ * NOMEM. */
 sessile_status records_data(call *c, const Sessile__V1__RecordData *from,
                             sessile_slice *out, sessile_error *err);
 void records_held_close(records *r);

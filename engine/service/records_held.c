@@ -210,8 +210,7 @@ sessile_status records_data(call *c, const Sessile__V1__RecordData *from,
     sessile_status status = borrow(c->server->records, from->upload, &h, err);
     if (status)
         return status;
-    /* It stays until it is dropped, or not used for a minute: the call may be sent again.
-     */
+    /* It stays until nobody has used it for a minute: the call may be sent again. */
     if (h->draft || h->ended) {
         give_back(c->server->records, h);
         return fail(err, SESSILE_INVALID, "that is a draft, and no upload");

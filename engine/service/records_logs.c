@@ -342,8 +342,7 @@ static sessile_status sync_log(call *c, const void *request, sessile_error *err)
     return status ? status : records_reply_none(c, err);
 }
 
-/* ---------------------------------------------------------------------- remove, rename
- */
+/* --------------------------------------------------------------------- remove, rename */
 
 static sessile_status remove_log(call *c, const void *request, sessile_error *err)
 {

@@ -8,8 +8,7 @@
  * Appends size bytes of any text, with "***" where a secret stands:
  *
  *   - the password of a URL: from the first ':' behind "://" to the last '@' of the word
- *   - the value of password=, passwd=, secret= or token=, to '&', ';' or the end of the
- * word
+ *   - the value of password=, passwd=, secret= or token=, to '&', ';' or the word's end
  *   - what follows "Bearer" or "Basic", when it has 16 bytes or more
  *   - the secret of an access key (sesk_ID_...), and tokens (eyJ...)
  *

@@ -1,12 +1,14 @@
 /*
  * reflection.c: which services and messages there are, as tools like grpcurl ask.
  *
- * The answers are the descriptions that the program was built with (descriptors.h), as
- * protoc wrote them: a FileDescriptorSet, in whose bytes files and symbols are found.
+ * The answers are the descriptors that the program was built with (descriptors.h, which
+ * the build makes): a FileDescriptorSet of protoc, in whose bytes files and symbols are
+ * found.
  *
  * It is a stream both ways. A worker judges the credential and answers the first request;
- * from then on the call is the loop's, which answers at once. What came meanwhile is kept
- * until then. Who asks on and reads nothing is refused once 1 MiB waits for it.
+ * from then on the call is the loop's, which answers at once. Requests that came before
+ * are kept until then. A client that keeps asking and reads nothing is refused once 1 MiB
+ * waits for it.
  */
 #include "service/nodes.h"
 
@@ -33,7 +35,7 @@ enum { SET_FILE = 1, NAME = 1, FILE_PACKAGE = 2 };
 
 typedef enum scope { IN_FILE, IN_MESSAGE, IN_ENUM, IN_SERVICE, IN_NOTHING } scope;
 
-/* What has a name, where it stands, and what its own parts are. */
+/* The fields of descriptors that have a name, and what their own parts are. */
 static const struct {
     scope in;
     uint32_t field;
@@ -178,7 +180,7 @@ static sessile_status answer(call *c, const reflection_request *asked, sessile_e
 
 /* ---------------------------------------------------------------------- on the loop */
 
-/* It ends there too: with the view closed, nothing of that blocks. c may be gone. */
+/* The call ends on the loop too: its view is closed, so nothing blocks. c may be gone. */
 static void leave(call *c, sessile_status status, const sessile_error *err)
 {
     c->own = NULL;

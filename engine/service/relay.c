@@ -13,9 +13,9 @@
  *   it may have begun                      UNKNOWN: nobody can tell
  *   a part of a stream was passed back     UNAVAILABLE: the client resumes
  *
- * Passed on are only calls whose credential was accepted here before. A wrong one is
- * always judged, and counted, where it arrives: else who guesses keys would use up the
- * tries of the nodes that pass his guesses on.
+ * Only calls whose credential was accepted here before are passed on. A wrong one is
+ * always judged, and counted, where it arrives: otherwise somebody who guesses keys would
+ * use up the attempts of the nodes that pass the guesses on.
  */
 #include "service/nodes.h"
 #include "service/observe.h"
@@ -232,8 +232,7 @@ void relay_drained(relay *r)
     }
 }
 
-/* ---------------------------------------------------------------------- what a client of
- * a stream sends on */
+/* ------------------------------------------------- what a client of a stream sends on */
 
 void relay_message(relay *r, const void *data, size_t size)
 {

@@ -1,5 +1,4 @@
-/* ring.h: a queue of records with a limit; when it is full, the oldest is dropped.
- */
+/* ring.h: a queue of records with a limit. When it is full, the oldest is dropped. */
 #ifndef SERVICE_RING_H
 #define SERVICE_RING_H
 

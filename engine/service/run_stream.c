@@ -1,18 +1,18 @@
 /*
- * run_stream.c: Run, and the like of it: a run whose client answers what it needs.
+ * run_stream.c: Run and RunMemory: runs whose clients answer what they need.
  *
  *   worker   the first message begins the run, which is stepped until it needs something
  *   loop     the need is sent; no worker waits for the answer
  *   worker   the answer is given, and the run stepped on; at its end the outcome is sent
  *
  * A run that waits holds the handle of its session and nothing else: other calls of the
- * session go on, and a proposal that came too late is stale. Nobody may answer: the
- * client goes, sends no more, or says so; the server ends; too many wait. Then the run is
- * parked, so that Answer goes on with it at any server; what cannot be parked goes on
- * with a failure as its answer.
+ * session go on, and a proposal that came too late is stale. It may be that nobody
+ * answers: the client goes, sends no more, or says so; the server ends; too many wait.
+ * Then the run is parked, so that Answer goes on with it at any server; what cannot be
+ * parked goes on with a failure as its answer.
  *
  * Calls that answer once are served here as well, when the server has a model. It is
- * asked by a worker that is of no session, so the session's other calls need not wait for
+ * asked by a worker that holds no session, so the session's other calls need not wait for
  * the answer. What it cannot be asked now, and what nobody waits for any more, is parked.
  */
 #include "service/observe.h"
@@ -413,12 +413,4 @@ void runs_close(runs *r)
         return;
     pthread_mutex_destroy(&r->mutex);
     mem_free(&r->server->alloc, r, sizeof *r);
-}
-
-size_t runs_waiting(runs *r)
-{
-    pthread_mutex_lock(&r->mutex);
-    size_t count = r->count;
-    pthread_mutex_unlock(&r->mutex);
-    return count;
 }

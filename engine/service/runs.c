@@ -1,5 +1,6 @@
 /*
- * runs.c: how a run begins: what a request may ask for, and of which session.
+ * runs.c: runs of calls: what a request may ask for, and of which session; how a run is
+ * stepped and parked; calls that answer once; questions to the server's model.
  *
  * A policy is named as the server has it. A request never carries code, nor a path.
  */
@@ -253,8 +254,7 @@ void runs_free(begun *b)
     sessile_memory_run_free(b->memory_run);
 }
 
-/* ---------------------------------------------------------------------- calls that
- * answer once */
+/* ------------------------------------------------------------- calls that answer once */
 
 static sessile_status go_to_the_end(call *c, const run_kind *kind, const begun *b,
                                     sessile_error *err)
@@ -284,8 +284,7 @@ sessile_status run_once(call *c, const run_kind *kind, const void *request,
     return status;
 }
 
-/* ---------------------------------------------------------------------- the server's
- * model */
+/* ----------------------------------------------------------------- the server's model */
 
 /* What waits for a model is not waited for by a server that ends: it is parked. */
 static int is_over(void *arg)

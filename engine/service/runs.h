@@ -1,8 +1,9 @@
 /*
- * runs.h: what calls that run something share: how a run begins, and what it says.
+ * runs.h: what calls that run something share: how a run begins, how it goes on, and its
+ * outcome.
  *
- * The methods that answer once are in methods_runs.c; Run, whose client answers what the
- * run needs, is in run_stream.c.
+ * The methods that answer once are in methods_runs.c and methods_memory_runs.c. Run and
+ * RunMemory, whose clients answer what a run needs, are calls of run_stream.c.
  */
 #ifndef SERVICE_RUNS_H
 #define SERVICE_RUNS_H
@@ -20,7 +21,8 @@ typedef struct begun {
 
 /* ---------------------------------------------------------------------- runs.c */
 
-/* Begin what a request asks for. On failure there is no run. */
+/* Begin what a request asks for. On failure there is no run. INVALID: what is asked for;
+ * NOMEM. Other errors: as call_session() and the function of sessile.h that begins it. */
 sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out,
                           sessile_error *err);
 sessile_status begin_compact(call *c, const Sessile__V1__CompactRequest *r, begun *out,
@@ -33,30 +35,33 @@ sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun 
                             sessile_error *err);
 /* The text is borrowed from the request. */
 sessile_answer read_answer(const Sessile__V1__Answer *r);
-/* The chain of policies that a request names; NULL: it names none. */
+/* The chain of policies that a request names; NULL: it names none. INVALID: a path.
+ * Other errors: as sessile_policy_load(). */
 sessile_status read_policies(call *c, Sessile__V1__Policy *const *from, size_t n,
                              sessile_policy **out, sessile_error *err);
-/* Empty: *out stays as it is. */
+/* The reason of a name; empty: *out stays as it is. INVALID: there is none, with the name
+ * of the field. */
 sessile_status read_reason(const char *name, const char *field, sessile_reason *out,
                            sessile_error *err);
+/* As sessile_run_step(), or sessile_memory_run_step(): NEEDS; OK: it is done. */
 sessile_status runs_step(const begun *b, sessile_need *need, sessile_error *err);
+/* As sessile_run_reply(), or sessile_memory_run_reply(). */
 sessile_status runs_reply(const begun *b, const sessile_answer *answer,
                           sessile_error *err);
 /* Ends the wait of a run that nobody answers: it is parked (*parked 1), or, what cannot
- * be, goes on with a failure as its answer. */
+ * be, goes on with a failure as its answer. Errors: as runs_reply(). */
 sessile_status runs_park(const begun *b, const sessile_need *need, int *parked,
                          sessile_error *err);
 void runs_free(begun *b);
 /* Asks the server's model what a run needs; the worker waits. As service_ask() says. */
 sessile_status runs_ask(call *c, const begun *b, const sessile_need *need, buf *text);
 
-/* ---------------------------------------------------------------------- runs_outcome.c
- */
+/* --------------------------------------------------------------------- runs_outcome.c */
 
 /* What a run needs; NULL: no memory. */
 Sessile__V1__Need *runs_need(call *c, const sessile_need *from);
 /* The outcome of a run that is done or was parked, with the need that it was parked
- * with (NULL: none). */
+ * with (NULL: none). NOMEM. Other errors: as sessile_run_outcome(). */
 sessile_status runs_outcome(call *c, const begun *b, Sessile__V1__Need *parked,
                             Sessile__V1__Outcome **out, sessile_error *err);
 /* "applied", …, of sessile_verdict. Static. */
@@ -64,7 +69,7 @@ const char *runs_verdict(sessile_verdict verdict);
 
 /* ---------------------------------------------------------------------- run_stream.c */
 
-/* What runs of a kind say and are told. */
+/* A kind of call that runs something: how its requests and replies are read and made. */
 typedef struct run_kind {
     /* Begins what the first request asks for. */
     sessile_status (*begin)(call *c, const void *request, begun *out, sessile_error *err);
@@ -78,7 +83,8 @@ typedef struct run_kind {
                             sessile_error *err);
 } run_kind;
 
-/* The method of such a call: begins the run, and goes on with it as it is answered. */
+/* The method of such a call: begins the run, and goes on with it as it is answered.
+ * NOMEM. Other errors: those of kind->begin(). */
 sessile_status run_stream_begin(call *c, const run_kind *kind, const void *request,
                                 sessile_error *err);
 /* The same of a call that answers once: what it needs is asked of the server's model, if
@@ -98,11 +104,11 @@ sessile_status run_once(call *c, const run_kind *kind, const void *request,
         return run_once(c, &kind, request, err);                                 \
     }
 
-/* Runs that wait for the client of a stream, or for the server's model. */
+/* The runs that wait for their clients. NOMEM. */
 sessile_status runs_open(runs **out, service *s, sessile_error *err);
 /* Parks each run that waits; those that come to wait are parked as well. */
 void runs_drain(runs *r);
+/* The workers and the loops have ended before. NULL is ignored. */
 void runs_close(runs *r);
-size_t runs_waiting(runs *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* runs_outcome.c: what a run says: what it needs, and what came of it. */
+/* runs_outcome.c: the needs and the outcomes of runs, as messages. */
 #include "service/observe.h"
 #include "service/runs.h"
 

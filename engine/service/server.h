@@ -79,8 +79,8 @@ typedef sessile_status method_function(call *c, const void *request, sessile_err
 enum {
     METHOD_READS = 1,    /* it changes nothing: it may be called again */
     METHOD_STREAMS = 2,  /* its reply is a stream */
-    METHOD_ALL = 4,      /* its field 1 narrows it, and names no session; or calls of one
-                            session need not wait for each other */
+    METHOD_ALL = 4,      /* it is of no single session: its field 1 is a filter, or names
+                            a session that its calls need not wait for */
     METHOD_DUPLEX = 8,   /* its requests are a stream: the first one begins it */
     METHOD_LOOP = 16,    /* it blocks nowhere, and needs no credential: it is run on the
                             loop */
@@ -90,7 +90,7 @@ enum {
         128 /* it is of reflection: its requests need not wait for replies */
 };
 
-/* A method of sessile.proto. */
+/* A method of one of the services. */
 typedef struct method {
     const char *name; /* "Turn" */
     method_function *run;
@@ -98,7 +98,7 @@ typedef struct method {
     const ProtobufCMessageDescriptor *input;
 } method;
 
-/* By the path of a call, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
+/* The method of a path, "/sessile.v1.SessionService/Turn"; NULL: there is none. */
 const method *method_find(const char *path);
 /* The same, if this server serves it. */
 const method *method_served(const service *s, const char *path);
@@ -106,11 +106,11 @@ const method *method_served(const service *s, const char *path);
 int method_has_service(const char *name);
 /* The names of the services that this server serves, from 0; NULL behind the last. */
 const char *method_service(const service *s, size_t i);
-/* Those of SessionService, by number from 0; NULL behind the last. */
+/* The methods of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
-/* Those of all services. */
+/* The same of all services. */
 const method *method_any(size_t i);
-/* Its number among them; for methods of one name the same, since they are counted by
+/* Its number among all; for methods of one name the same, since metrics count them by
  * their names. */
 size_t method_number(const method *m);
 
@@ -141,10 +141,11 @@ typedef struct job {
     void (*run)(struct job *j);
 } job;
 
-/* Runs jobs on threads of its own. waiting: the most that pool_submit() lets wait. */
+/* Runs jobs on threads of its own. waiting: the most that pool_submit() lets wait.
+ * NOMEM. */
 sessile_status pool_open(pool **out, int workers, size_t waiting, const allocator *a,
                          sessile_error *err);
-/* Starts its threads. */
+/* Starts its threads. IO, NOMEM: one cannot be started. */
 sessile_status pool_start(pool *p, sessile_error *err);
 /* Takes a job that begins something. BUSY: too many wait: nothing was begun. NOMEM. */
 sessile_status pool_submit(pool *p, job *j, sessile_error *err);
@@ -255,8 +256,8 @@ void call_leave(call *c, sessile_status status, const sessile_error *err);
 /* Sends a message, from any thread; it touches nothing of the call. CANCELLED: nobody
  * waits for it. NOMEM. */
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err);
-/* Too much is on its way to the client: more than 1 MiB. Who waits until that was taken
- * is told by `drained`. */
+/* 1: too much is on its way to the client, more than 1 MiB. `drained` is called once most
+ * of that was taken. */
 int call_is_full(const call *c);
 /* DENIED: who calls may not see a session, and is not told whether it is there. */
 sessile_status call_may_see(call *c, const sessile_session_options *names,
@@ -268,7 +269,7 @@ int call_can_stay(sessile_status status);
 void call_fail(call *c, const sessile_error *err);
 /* Those who watch the call's session are sent what is new. */
 void call_poke(call *c);
-/* How long it may wait, in ms: until its deadline. */
+/* How long it may wait, in ms: until its deadline, 30 s at most. */
 int call_time_left(const call *c);
 
 /*
@@ -284,7 +285,7 @@ sessile_status call_names(call *c, const Sessile__V1__Session *names,
 /* What names a session in a reply. NULL: no memory. */
 Sessile__V1__Session *call_session_names(call *c, sessile_slice agent, sessile_slice user,
                                          sessile_slice id);
-/* Sends a message of the reply: a copy. Without a stream: the reply. */
+/* Sends a message of the reply: a copy. Without a stream: the reply. As call_send(). */
 sessile_status call_reply(call *c, const ProtobufCMessage *message, sessile_error *err);
 
 /* Zeroed memory that lives until the call ends; NULL: no memory. */
@@ -321,7 +322,7 @@ Sessile__V1__Damage *call_damage(call *c, sessile_status status, const char *mes
 /* An array of keys as messages, for *count of them; NULL, and *out_count 0: no memory. */
 Sessile__V1__Key **call_keys(call *c, const sessile_key *keys, size_t count,
                              size_t *out_count);
-/* The reply of what wrote an entry, and of what has nothing to tell. */
+/* The reply of what wrote an entry, and of what has nothing to tell. As call_send(). */
 sessile_status reply_written(call *c, sessile_id entry, sessile_error *err);
 sessile_status reply_empty(call *c, sessile_error *err);
 
@@ -336,7 +337,8 @@ sessile_status read_role(const char *name, const char *field, sessile_role *out,
 sessile_status read_scope(call *c, const Sessile__V1__Session *names, int any_user,
                           sessile_list_options *out, sessile_error *err);
 
-/* The reply of what opens or makes a session (methods_sessions.c). */
+/* The reply of what opens or makes a session (methods_sessions.c). Errors: those of
+ * reading it, and as call_send(). */
 sessile_status reply_info(call *c, sessile_session *session, sessile_error *err);
 /* A message of a session in a reply (methods_messages.c). */
 void fill_message(call *c, Sessile__V1__Message *out, const sessile_message *from);
@@ -396,12 +398,15 @@ decoded_names decode_names(const ProtobufCMessageDescriptor *type, const void *d
 /* 1: a request of that type has `once`: it may be made again. */
 int decode_has_once(const ProtobufCMessageDescriptor *type, const void *data,
                     size_t size);
+
 /* ---------------------------------------------------------------------- records */
 
-/* The records of the store at url, for clients that have its key. NULL is closed, too. */
+/* The records of the store at url, for clients that have its key. Errors: as
+ * store_backend_open(). */
 sessile_status records_open(records **out, const char *url,
                             const sessile_store_options *options, const allocator *a,
                             sessile_error *err);
+/* NULL is ignored. */
 void records_close(records *r);
 
 /* ---------------------------------------------------------------------- open sessions */
@@ -412,18 +417,20 @@ const service_defaults *service_defaults_of(const service *s, sessile_slice agen
 /*
  * Sessions and memories that are open, each once, through the host's handle; the least
  * recently used are closed. Nothing in them is believed: each read asks the store how far
- * the log goes.
+ * the log goes. most: so many are kept. NOMEM.
  */
 sessile_status keep_open(keep **out, const service *server, size_t most,
                          const allocator *a, sessile_error *err);
+/* Nothing is lent any more. NULL is ignored. */
 void keep_close(keep *k);
 /* Lends a session that is there, or, by names without an id, a memory; keep_give() gives
  * it back. *fresh: 1: it was opened by this call. Errors: as sessile_resume(),
  * sessile_memory_open(). */
 sessile_status keep_take(keep *k, const sessile_session_options *names, kept **out,
                          int *fresh, sessile_error *err);
-/* NULL: it is a memory; a session. */
+/* NULL: it is a memory. */
 sessile_session *kept_session(const kept *k);
+/* NULL: it is a session. */
 sessile_memory *kept_memory(const kept *k);
 /* again 0: it is closed, because it was removed or cannot be used any more. */
 void keep_give(keep *k, kept *one, int again);

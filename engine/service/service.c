@@ -25,7 +25,6 @@ enum {
     AGE_MS = 1800000,
     WATCH_MS = 1000,
     CORES_A_LOOP = 4,
-    LOOPS_MOST = 16,
     LOOK_MS = 20,
     RELOAD_MS = 3600000
 };
@@ -40,7 +39,7 @@ static int loops_wanted(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long loops = cores / CORES_A_LOOP;
-    return loops < 1 ? 1 : loops > LOOPS_MOST ? LOOPS_MOST : (int)loops;
+    return loops < 1 ? 1 : loops > LOOPS_AT_MOST ? LOOPS_AT_MOST : (int)loops;
 }
 
 static sessile_status check_settings(const service_settings *in, sessile_error *err)
@@ -228,7 +227,7 @@ static size_t connections(const service *s)
     return n;
 }
 
-/* Lets what there is come to its end, as long as it may take. */
+/* Lets calls finish, for at most drain_ms. */
 static void drain(service *s)
 {
     const os_table *os = os_current;
@@ -248,7 +247,7 @@ static void drain(service *s)
                          os->clock_us(os->ud) - began);
 }
 
-/* What can be read of them stays in use when they cannot be read again. */
+/* Reads the certificates again. Those in use stay when that fails. */
 static void reload(service *s, int asked)
 {
     sessile_error err;
@@ -277,7 +276,7 @@ static void wait_for_stop(service *s)
 
 sessile_status service_run(service *s, sessile_error *err)
 {
-    pthread_t threads[LOOPS_MOST] = {0};
+    pthread_t threads[LOOPS_AT_MOST] = {0};
     int started = 0, why = 0;
     sessile_status status = pool_start(s->pool, err);
     if (!status)

@@ -32,7 +32,6 @@ typedef struct service_question {
 typedef sessile_status service_ask(void *arg, const service_question *question,
                                    buf *text);
 
-/* Text is copied. 0 and NULL: the default. */
 /* What is configured for the sessions of an agent. */
 typedef struct service_defaults {
     const char *agent; /* NULL: of each that has no row */
@@ -40,6 +39,7 @@ typedef struct service_defaults {
     int64_t ttl_ms; /* of those that are made; 0: the engine's */
 } service_defaults;
 
+/* Text is copied, but for what is said to be borrowed. 0 and NULL: the default. */
 typedef struct service_settings {
     struct {
         const char *address;    /* "127.0.0.1:7071"; see rpc_listen() */
@@ -89,7 +89,8 @@ typedef struct service_settings {
         const sessile_store_options *options;
     } records;
     /* What sessions have where a call has no other; borrowed until the service is closed.
-     * The last row is of all agents that have none. 0: what the store has. */
+     * The last row is of all agents that have none. 0, and no rows: what the
+     * store has. */
     const service_defaults *defaults;
     size_t default_count;
     /* The server's own model. NULL: what a policy asks is left to clients. */
@@ -112,9 +113,9 @@ typedef struct service_settings {
  * guard. It listens on return; calls are served while service_run() runs.
  *
  * INVALID: an address or a setting that cannot be. EXISTS: the address is in use, or the
- * name of the node, by a living one. DENIED:
- * an address that others reach without TLS; a key that others may read. NOTFOUND: a file.
- * NOMEM.
+ * name of the node, by a living one. DENIED: an address that others reach without TLS; a
+ * key that others may read. NOTFOUND: a file. UNSUPPORTED: what a variable of
+ * OpenTelemetry asks for. IO: the store does not answer. NOMEM.
  */
 sessile_status service_open(service **out, sessile_store *store,
                             const service_settings *settings, sessile_error *err);

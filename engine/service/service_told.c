@@ -2,7 +2,7 @@
  * service_told.c: what the operator is told of the server as a whole: it began, its
  * certificates were read again, it ends.
  *
- * A store is told by its kind: its URL may have a password.
+ * A store is named by its kind: its URL may have a password.
  */
 #include "service/nodes.h"
 #include "service/observe.h"

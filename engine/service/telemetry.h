@@ -2,9 +2,11 @@
  * telemetry.h: the exporter: records wait in a ring, one thread sends them.
  *
  *     telemetry_new(&t, &options, err);
- *     thread A: telemetry_run(t);           any threads: telemetry_put(), through trace.h
- * and …                                     telemetry_log() telemetry_stop(t, 5000); join
- * A; telemetry_free(t);
+ *     thread A:      telemetry_run(t);
+ *     any threads:   telemetry_put(), through trace.h; telemetry_log()
+ *     telemetry_stop(t, 5000);
+ *     join A;
+ *     telemetry_free(t);
  *
  * Nobody who calls waits for the network. A ring that is full drops its oldest record.
  * What a receiver does not accept is dropped: at once when it says so (400), after five
@@ -33,8 +35,8 @@ typedef struct telemetry_options {
     void *ud; /* of both */
 } telemetry_options;
 
-/* OK, with *out NULL when no signal is on: that is telemetry which is off, and all
- * functions take it. NOMEM. */
+/* OK, with *out NULL when no signal is on: telemetry is off, and all functions take that
+ * NULL. NOMEM. */
 sessile_status telemetry_new(telemetry **out, const allocator *a,
                              const telemetry_options *options, sessile_error *err);
 /* After telemetry_run() has returned, or was never called. What still waits is lost. */

@@ -5,9 +5,10 @@
  * good as none.
  *
  *   OTEL_SDK_DISABLED=true                 nothing is exported
- *   OTEL_EXPORTER_OTLP_ENDPOINT            a base URL; /v1/traces and so on are added to
- * it OTEL_EXPORTER_OTLP_<SIGNAL>_ENDPOINT   the whole URL, of TRACES, METRICS or LOGS; a
- * signal without any endpoint is not exported
+ *   OTEL_EXPORTER_OTLP_ENDPOINT            a base URL, to which /v1/traces and so on are
+ *                                          added
+ *   OTEL_EXPORTER_OTLP_<SIGNAL>_ENDPOINT   the whole URL, of TRACES, METRICS or LOGS; a
+ *                                          signal without any endpoint is not exported
  *   ..._PROTOCOL                           http/json is all there is
  *   ..._HEADERS, ..._TIMEOUT (ms, 10000)   also for one signal, instead of those for all
  *   ..._CERTIFICATE                        a file of authorities for https

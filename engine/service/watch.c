@@ -455,8 +455,7 @@ static void run_job(job *j)
     mem_free(&w->server->alloc, one, one->size);
 }
 
-/* ---------------------------------------------------------------------- asking the store
- */
+/* ------------------------------------------------------------------- asking the store */
 
 typedef struct question {
     watched **all;
@@ -541,6 +540,7 @@ static void *ask_each_second(void *arg)
         }
         while (!all && !w->ending) {
             all = wait_to_ask(w, &until);
+            w->doubted = 0; /* also if those in doubt have gone meanwhile */
             if (!w->ending && w->count > 0)
                 ask_store(w, all);
         }

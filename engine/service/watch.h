@@ -86,8 +86,9 @@ struct watched {
 
 /* ---------------------------------------------------------------------- watch.c */
 
+/* NOMEM. */
 sessile_status watch_open(watch **out, service *s, sessile_error *err);
-/* Starts the thread that asks the store. */
+/* Starts the thread that asks the store. IO, NOMEM: it cannot be started. */
 sessile_status watch_start(watch *w, sessile_error *err);
 /* A call on a session ended: those who watch it are sent what is new. */
 void watch_poke(watch *w, sessile_session *session);

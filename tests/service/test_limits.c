@@ -1,9 +1,8 @@
 /*
  * test_limits.c: a rate that three nodes share by Redis: no more calls of a user pass
  * than it has room for, wherever they arrive. While Redis is killed, frozen or cut off,
- * each call is answered all the same: two of the nodes count for themselves then, the
- * third
- * (`deny`) refuses. When Redis is back they share again.
+ * each call is answered all the same: two of the nodes count for themselves then, and the
+ * third (`deny`) refuses. When Redis is back they share again.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 --- doctor_servers: what `sessile doctor` says of the servers that share a store.
 --
--- Owns: the standbys of the database, and which version its servers have. Must never ask a server:
--- the store knows who lives.
+-- Owns: the checks of the database's standbys and of the servers' versions. Must never ask a
+-- server: the store knows which are alive.
 
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
@@ -30,7 +30,7 @@ local function replicas(add, store, wanted)
   end
 end
 
--- 1 when version a is before b, by their numbers.
+-- true if version a is before b, by their numbers.
 local function is_older(a, b)
   local of_b = b:gmatch "%d+"
   for number in a:gmatch "%d+" do
@@ -42,7 +42,7 @@ local function is_older(a, b)
   return of_b() ~= nil
 end
 
---- Checks the standbys, and names the oldest version among the servers that live.
+--- Checks the standbys, and names the oldest version among the servers that are alive.
 ---@param add fun(name: string, state: string, text: string, step: string?)
 ---@param cfg table
 ---@param store sessile.Store

@@ -55,7 +55,7 @@ function hints.shown(text)
   return terminal.cut(terminal.line(text), 60)
 end
 
---- A store's URL without its password, or what somebody mistook for a place of a token.
+--- A store's URL without its password, and without a token that somebody put into it.
 ---@param url string
 ---@return string
 function hints.url(url)

@@ -119,7 +119,7 @@ function identity.view(store, globals)
   elseif waits then
     message, code, step, rule = unset(waits)
   elseif not guard_open.is_on(store) then
-    -- A server of records has asked for the one in the environment.
+    -- The credential in the environment is for the server that keeps the records.
     if not credential or said_by == "SESSILE_TOKEN" and store.url:find "^grpcs?://" then
       return store
     end

@@ -1,8 +1,8 @@
 -- served_defaults.lua: what the sessions of a server have where a call has no other: the policies,
 -- triggers and windows that are configured for the store and for its agents.
 --
--- Other hosts give these with each run (runs.lua). A server is used through the core alone, so the
--- core is told once, before it serves.
+-- Other hosts give these with each run (runs.lua). The calls of a server do not pass through Lua,
+-- so the service is given them once, before it serves.
 
 local agents = require "sessile.agents"
 local inherited = require "sessile.inherited"
@@ -10,7 +10,7 @@ local life = require "sessile.life"
 
 local served_defaults = {}
 
--- As the core takes them. own: the settings of the agent of that name; nil: all others.
+-- A row as service.run() takes it. own: the settings of the agent of that name; nil: all others.
 local function row(store, own, name)
   local from = inherited.merge({}, own, store)
   local policy, fallback = from.policy or {}, from.fallback or {}
@@ -37,7 +37,7 @@ function served_defaults.of(store)
       return nil, message, code, retry_ms, rule
     end
     rows[#rows + 1] = row(store, own, name)
-    if name == store._agent then -- so is a call that names none
+    if name == store._agent then -- the agent of a call that names none
       rows[#rows + 1] = row(store, own, name)
       rows[#rows].agent = ""
     end

@@ -23,7 +23,7 @@ local function chosen(cfg, agent, settings)
   return cfg:for_agent(agent ~= "" and agent or nil).model
 end
 
--- Every model that may be asked.
+-- The models of the agents. One of `models` that only a session names is made when it is asked.
 local function all_of(cfg)
   local specs = { cfg:for_agent(nil).model }
   for _, name in ipairs(json.keys(cfg.agents or {})) do
