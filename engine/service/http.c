@@ -55,7 +55,8 @@ static void refuse_verb(rpc_call *rpc, const char *allowed)
  * browser out: its name may have been resolved to 127.0.0.1 after it was loaded. */
 static int names_this_server(const service *s, rpc_call *rpc)
 {
-    const char *given = rpc_call_header(rpc, "host"), *listens = rpc_listener_address(s->listener);
+    const char *given = rpc_call_header(rpc, "host"),
+               *listens = rpc_listener_address(s->listener);
     unsigned char address[16];
     char host[256];
     if (!given)

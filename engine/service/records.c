@@ -13,13 +13,7 @@
 
 #include "base/os.h"
 
-enum {
-    IDLE_MOST = 256,
-    FIRST = 512,
-    UNSENT_MOST = 1 << 22,
-    PACE_MS = 2,
-    LOCK_MS = 500
-};
+enum { IDLE_MOST = 256, FIRST = 512, UNSENT_MOST = 1 << 22, PACE_MS = 2, LOCK_MS = 500 };
 
 /* ---------------------------------------------------------------------- the whole */
 
@@ -309,8 +303,8 @@ sessile_status records_lock(call *c, record_log *log, uint64_t *bytes, sessile_e
     int64_t mtime_ms;
     sessile_status status = SESSILE_OK;
     if (records_locks(c->server->records)) {
-        status = t->lock(log->log, SESSILE_LOCK_EXCLUSIVE, call_time_left(c), &replaced,
-                         err);
+        status =
+            t->lock(log->log, SESSILE_LOCK_EXCLUSIVE, call_time_left(c), &replaced, err);
         if (status == SESSILE_BUSY && t->busy)
             status = t->busy(log->log, err);
         if (!status && replaced) {

@@ -496,7 +496,6 @@ static void gather(watch *w, question *q, int all)
 static void ask_store(watch *w, int all)
 {
     question q;
-    w->doubted = 0;
     gather(w, &q, all);
     pthread_mutex_unlock(&w->mutex);
     sessile_status status = SESSILE_OK;

@@ -231,7 +231,7 @@ schema.keys = {
     about = "`false`: clients cannot ask which methods and messages there are" },
   { name = "serve.log", kind = "choice", values = { "info", "warn", "error", "off" },
     default = "info", own = true,
-    about = "the least level of the lines that the server writes to standard error: `info`, "
+    about = "the lowest level of the lines that the server writes to standard error: `info`, "
       .. "`warn`, `error`, `off`; JSON, or text at a terminal" },
   { name = "serve.show_ids", kind = "boolean", default = "false", own = true,
     about = "`true`: log lines and traces name sessions by their ids, not by hashes of them" },
