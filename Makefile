@@ -492,7 +492,7 @@ headers:
 ASAN_SPECS = $(filter-out spec/api/config_hostile spec/api/migrate,$(filter spec/api/% spec/agent/%,$(SPECS))) \
              $(addprefix spec/cli/,chat_terminal memory_review pager serve treeview_terminal)
 LONG_TESTS = $(wildcard tests/nodes/test_*.c tests/service/test_*.c) $(addprefix tests/,crash/test_audit.c \
-             crash/test_crash.c fault/test_keys_killed.c unit/limit/test_limit_postgres.c unit/policy/test_policy_hostile.c \
+             crash/test_crash.c fault/test_fault.c fault/test_keys_killed.c unit/limit/test_limit_postgres.c unit/policy/test_policy_hostile.c \
              unit/store/test_postgres_replaced.c)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test

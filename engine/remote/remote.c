@@ -42,6 +42,9 @@ static void remote_free(void *self)
     mem_free(&a, r, sizeof *r);
 }
 
+/* A server sweeps its own store: the table has no such function. */
+#define remote_sweep NULL
+
 static void fill_table(remote *r, unsigned capabilities)
 {
     sessile_backend *t = &r->table;
@@ -58,7 +61,6 @@ static void fill_table(remote *r, unsigned capabilities)
         .blob_settle = r->functions & BLOB_SETTLE ? remote_blob_settle : NULL,
         .clock = remote_clock,
     };
-    t->sweep = NULL;
     if (!(r->functions & ENDS))
         t->ends = NULL;
     if (!(r->functions & REMOVE))
