@@ -36,6 +36,7 @@ void sessile_memory_options_init(sessile_memory_options *options)
 
 static guard_names names_of(const memory_core *m)
 {
+    /* cppcheck-suppress nullPointer ; API_MAKE lets no NULL come this far */
     return (guard_names){{m->agent, m->agent_size}, {m->user, m->user_size}, {NULL, 0}};
 }
 
@@ -84,7 +85,7 @@ sessile_status sessile_memory_as(sessile_memory **out, sessile_memory *memory,
 {
     API_MAKE(out, memory);
     API_NEED(view);
-    memory_core *shared = memory->core;
+    memory_core *shared = GUARD_OWN(memory);
     const guard_names names = names_of(shared);
     const sessile_memory_options own = {.agent = names.agent, .user = names.user};
     const sessile_memory_options *options = &own;
