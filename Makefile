@@ -486,13 +486,15 @@ headers:
 # The other builds are this build with other flags in another folder.
 #
 # Under AddressSanitizer a spec takes minutes where it starts the executable again and again, or
-# keeps Lua busy for long, and runs next to no C that the C tests and the specs of api/ do not run
-# too. C tests of LONG_TESTS wait for databases, networks and processes that are killed. CI leaves
-# both to `make asan ALL=1`, which `make soak` calls.
-ASAN_SPECS = $(filter-out spec/api/config_hostile spec/api/migrate,$(filter spec/api/% spec/agent/%,$(SPECS))) \
-             $(addprefix spec/cli/,chat_terminal memory_review pager serve treeview_terminal)
-LONG_TESTS = $(wildcard tests/nodes/test_*.c tests/service/test_*.c) $(addprefix tests/,crash/test_audit.c \
-             crash/test_crash.c fault/test_fault.c fault/test_keys_killed.c unit/limit/test_limit_postgres.c unit/policy/test_policy_hostile.c \
+# keeps Lua busy for long, and runs next to no C that the C tests and the specs named here do not
+# run too. LONG_TESTS wait for databases, networks and processes that are killed, or do one thing
+# ten thousand times. CI leaves both to `make asan ALL=1`, which `make soak` calls.
+ASAN_SPECS = $(addprefix spec/,agent/loop agent/memory_tools cli/chat_terminal cli/pager cli/serve cli/treeview_terminal \
+                 $(addprefix api/,branch checkpoint child fork guard json keys label list memory recall search session \
+                     turn uncompact watch writers))
+LONG_DIRS  = crash fault kill model nodes service tamper
+LONG_TESTS = $(filter $(LONG_DIRS:%=tests/%/%),$(TEST_C)) $(addprefix tests/,store/test_lives.c store/test_sessions.c \
+             unit/limit/test_limit_postgres.c unit/memory/test_memory_index_wrong.c unit/policy/test_policy_hostile.c \
              unit/store/test_postgres_replaced.c)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
@@ -505,8 +507,9 @@ asan: deps-test
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
 # does AddressSanitizer, whose allocator may be locked by that thread when it forks.
-THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED),$(TEST_C))) \
-           tests/store/test_backend.c $(addprefix tests/unit/service/test_,events.c run_stream.c)
+# CI leaves LONG_TESTS and the largest of the stores' to `make tsan ALL=1`.
+THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED) $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
+           $(if $(ALL),tests/store/test_backend.c) $(addprefix tests/unit/service/test_,events.c run_stream.c)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
@@ -520,11 +523,11 @@ valgrind: deps-test
 	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
 	    tests/run $(TEST_DIRS:%=%/)
 
-# Bugs planted one by one in a copy of the engine: do the tests see them?
+# Bugs planted one by one in a copy of the engine: do the tests see them? MUTANTS names some.
 mutants: deps-test
 	@.ci/deps patch
 	@+$(again) --quiet everything
-	@+BUILD=$(BUILD) tests/mutants/run
+	@+BUILD=$(BUILD) tests/mutants/run $(MUTANTS)
 
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
