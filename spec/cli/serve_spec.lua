@@ -214,6 +214,19 @@ describe("sessile serve", function()
     assert.equal("12", status(false))
   end)
 
+  it("is not reached by a page whose name leads to this machine", function()
+    guarded.unguarded_only()
+    one = server.start()
+    local port = one.address:match ":(%d+)$"
+    local function status(host)
+      return shell.output(([[curl -s -o /dev/null -w '%%{http_code}' -H 'Host: %s:%s' -d '{}' \
+        -H 'content-type: application/json' http://%s/sessile.v1.SessionService/ListSessions]])
+        :format(host, port, one.address))
+    end
+    assert.same({ "403", "403", "200", "200", "200" }, { status "evil.example",
+      status "127.0.0.1.evil.example", status "localhost", status "127.0.0.1", status "[::1]" })
+  end)
+
   it("does not listen in clear text where others can connect", function()
     guarded.unguarded_only()
     cli.fails(7, "serve --listen 0.0.0.0:0", "clear text", "cert and key")
