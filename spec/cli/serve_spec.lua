@@ -219,9 +219,9 @@ describe("sessile serve", function()
     one = server.start()
     local port = one.address:match ":(%d+)$"
     local function status(host)
-      return shell.output(([[curl -s -o /dev/null -w '%%{http_code}' -H 'Host: %s:%s' -d '{}' \
+      return (shell.output(([[curl -s -o /dev/null -w '%%{http_code}' -H 'Host: %s:%s' -d '{}' \
         -H 'content-type: application/json' http://%s/sessile.v1.SessionService/ListSessions]])
-        :format(host, port, one.address))
+        :format(host, port, one.address)))
     end
     assert.same({ "403", "403", "200", "200", "200" }, { status "evil.example",
       status "127.0.0.1.evil.example", status "localhost", status "127.0.0.1", status "[::1]" })
