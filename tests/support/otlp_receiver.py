@@ -149,7 +149,8 @@ class Receiver(BaseHTTPRequestHandler):
                 said["records"] = count(said.pop("decoded"))
         except Exception as why:  # pylint: disable=broad-except
             said["error"] = repr(why)
-        print(json.dumps(said), flush=True)
+        sys.stdout.write(json.dumps(said) + "\n")  # in one piece: requests have threads
+        sys.stdout.flush()
         time.sleep(int(options.get("sleep", 0)) / 1000)
         text = b"{}"
         if "rejected" in options:

@@ -38,7 +38,8 @@ static int post(const trio *t, int node, const char *method, const char *body)
     to.sin_port = htons((uint16_t)atoi(strrchr(trio_address(t, node), ':') + 1));
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     snprintf(request, sizeof request,
-             "POST /sessile.v1.SessionService/%s HTTP/1.1\r\nhost: x\r\nauthorization: "
+             "POST /sessile.v1.SessionService/%s HTTP/1.1\r\nhost: "
+             "localhost\r\nauthorization: "
              "Bearer %s\r\ncontent-type: application/json\r\ncontent-length: "
              "%zu\r\nconnection: close\r\n\r\n%s",
              method, t->key ? t->key : "none", strlen(body), body);
