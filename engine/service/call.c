@@ -238,7 +238,7 @@ static void start(call *c)
 static void keep_early(call *c, const void *data, size_t size)
 {
     if (size > REQUEST_ON_LOOP || c->early.size + sizeof size + size > EARLY_MOST) {
-        refuse(c, SESSILE_LIMIT, "read the answers before you ask on");
+        refuse(c, SESSILE_LIMIT, "read the answers before you ask for more");
         return;
     }
     buf_put(&c->early, &size, sizeof size);

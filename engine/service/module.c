@@ -152,7 +152,6 @@ static service_settings read_settings(lua_State *L, sessile_store_options *recor
     s.nodes.replicas = number_field(L, "replicas");
     s.size.workers = number_field(L, "workers");
     s.size.sessions = number_field(L, "sessions");
-    s.size.waiting = number_field(L, "waiting");
     s.ms.drain = number_field(L, "drain_ms");
     s.ms.age = number_field(L, "connection_age_ms");
     s.guarded = flag_field(L, "guarded");

@@ -159,7 +159,7 @@ static sessile_status answer(call *c, const reflection_request *asked, sessile_e
 {
     reflection_response out = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
     if (call_is_full(c))
-        return fail(err, SESSILE_LIMIT, "read the answers before you ask on");
+        return fail(err, SESSILE_LIMIT, "read the answers before you ask for more");
     out.valid_host = asked->host;
     out.original_request = (reflection_request *)asked;
     switch (asked->message_request_case) {

@@ -417,7 +417,7 @@ const service_defaults *service_defaults_of(const service *s, sessile_slice agen
 /*
  * Sessions and memories that are open, each once, through the host's handle; the least
  * recently used are closed. Nothing in them is believed: each read asks the store how far
- * the log goes. most: so many are kept. NOMEM.
+ * the log goes. most: the number that is kept. NOMEM.
  */
 sessile_status keep_open(keep **out, const service *server, size_t most,
                          const allocator *a, sessile_error *err);

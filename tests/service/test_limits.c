@@ -213,7 +213,7 @@ static answered search(scene *s, int node)
     return LOST;
 }
 
-/* How many of so many calls at one node have that answer. */
+/* Calls a node a number of times, and counts the calls that have that answer. */
 static int count_at(scene *s, int node, int calls, answered wanted)
 {
     int n = 0;

@@ -4,6 +4,8 @@
  * Owns the rows. No lock outlives a call: whoever changes a log says what they saw of it,
  * and is refused when it is no longer so. A row that was removed stays as an empty one,
  * so that handles of it can say what became of it.
+ *
+ * It is long because it is a whole store: one function for each operation of the table.
  */
 #include "store/fenced.h"
 

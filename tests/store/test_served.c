@@ -257,6 +257,7 @@ static void kills(int sqlite)
     w.stop = 1;
     pthread_join(thread, NULL);
     assert_int_equal(w.unknown, 0);
+    assert_true(w.last > 8);
     st = store_of(served_url(s));
     char *text = text_of(&st, "log");
     counts_to(text, w.last);
