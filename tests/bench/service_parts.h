@@ -72,8 +72,8 @@ uint32_t written_entry(const answer *a);
 
 /* ---- service_wire.c */
 
-/* A wire of so many µs each way between a port of its own and the one that stands in url
- * as 127.0.0.1:PORT. */
+/* A proxy that delays each direction by delay_us. It listens at a port of its own, and
+ * connects to the one that url names as 127.0.0.1:PORT. */
 typedef struct wire wire;
 wire *wire_open(const char *url, unsigned delay_us);
 void wire_close(wire *w);
