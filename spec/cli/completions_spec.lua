@@ -260,7 +260,7 @@ describe("the script for", function()
       zpty -r it seen '*ready*' || exit
       zpty -w -n it "print -r -- + sessile tree b"$'\t'$'\n'
       zpty -w -n it "sessile label list S"$'\t'" --json"$'\n'
-      zpty -w -n it "print an""end"$'\n'
+      zpty -w -n it 'print an""end'$'\n'
       zpty -r it seen '*anend*'
       print -r -- $seen
     ]=])

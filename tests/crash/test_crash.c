@@ -43,7 +43,7 @@ typedef struct amount {
     unsigned odds[DEPTH]; /* by level: one in this many looks is itself interrupted */
 } amount;
 static const amount amount_short = {1, 2, 1, {60, 0, 0}};
-static const amount amount_test = {4, 8, 1, {24, 40, 0}};
+static const amount amount_test = {2, 4, 1, {40, 60, 0}};
 static const amount amount_long = {16, 60, 3, {6, 16, 0}};
 
 /* A moment, and what became of the disk there. */

@@ -1,6 +1,7 @@
-/* served.c: a server of records for tests: a child that knows no key. */
+/* served.c: a server of records for tests: sessile-server, which knows no key. */
 #include "store/served.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,78 +10,62 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "service/service.h"
 #include "support/sessions.h"
 
 struct served {
-    char *folder, store[600], address[64], url[100];
+    char *folder, program[600], store[600], address[64], url[100];
+    int says; /* its standard output; -1: it does not run */
     pid_t pid;
 };
 
-static service *running;
-
-static void stop(int number)
+/* Its configuration, which nobody else may write. Returns 0, or -1. */
+static int configure(const served *s, char *path, size_t size)
 {
-    (void)number;
-    service_stop(running);
+    static const char text[] = "return { serve = { services = { 'records' }, drain = "
+                               "'200ms', log = 'error' } }\n";
+    snprintf(path, size, "%s/served.lua", s->folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t n = fd >= 0 ? write(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    return n == (ssize_t)sizeof text - 1 ? 0 : -1;
 }
 
-/* In the child: serves until it is told to end. */
-static void serve(const served *s, int ready)
+/* Reads where it listens from the first line that it says. Returns 0, or -1. */
+static int learn_address(served *s)
 {
-    service_settings settings;
-    sessile_error err;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    memset(&settings, 0, sizeof settings);
-    settings.listen.address = s->address;
-    settings.services = SERVICE_RECORDS;
-    settings.records.url = s->store;
-    settings.ms.drain = 200;
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGSEGV, SIG_DFL);
-    sessile_store *front = NULL; /* says who calls; it has no records */
-    if (sessile_open(&front, "ram:", NULL, &err))
-        _exit(1);
-    sessile_status status = service_open(&running, front, &settings, &err);
-    for (int i = 0; status == SESSILE_EXISTS && i < 100;
-         i++) { /* the port is just let go */
-        usleep(20000);
-        status = service_open(&running, front, &settings, &err);
-    }
-    if (status) {
-        fprintf(stderr, "no server: %s\n", err.message);
-        _exit(1);
-    }
-    signal(SIGTERM, stop);
-    const char *address = service_address(running);
-    if (write(ready, address, strlen(address)) < 0)
-        _exit(1);
-    close(ready);
-    (void)service_run(running, &err);
-    service_close(running);
-    _exit(0);
+    char line[1000], *at = NULL;
+    size_t used = 0;
+    for (ssize_t n; used + 1 < sizeof line && !memchr(line, '\n', used) &&
+                    (n = read(s->says, line + used, sizeof line - 1 - used)) > 0;)
+        used += (size_t)n;
+    line[used] = '\0';
+    at = strstr(line, " at 127.0.0.1:");
+    if (!at || sscanf(at, " at %63[0-9.:]", s->address) != 1)
+        return -1;
+    snprintf(s->url, sizeof s->url, "grpc://%s/?timeout=60s", s->address);
+    return 0;
 }
 
+/* Between fork() and execv() nothing takes a lock, which another thread may hold. */
 static int start(served *s)
 {
-    char address[64] = "";
+    char config[600];
     int ends[2];
-    if (pipe(ends) != 0)
+    if (configure(s, config, sizeof config) != 0 || pipe2(ends, O_CLOEXEC) != 0)
         return -1;
-    fflush(NULL);
+    char *const argv[] = {s->program, "--config", config,     "--store", s->store,
+                          "serve",    "--listen", s->address, NULL};
     s->pid = fork();
     if (s->pid == 0) {
-        close(ends[0]);
-        serve(s, ends[1]);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        execv(s->program, argv);
+        _exit(127);
     }
     close(ends[1]);
-    ssize_t n = s->pid > 0 ? read(ends[0], address, sizeof address - 1) : -1;
-    close(ends[0]);
-    if (n <= 0)
-        return -1;
-    snprintf(s->address, sizeof s->address, "%s", address);
-    snprintf(s->url, sizeof s->url, "grpc://%s/?timeout=60s", address);
-    return 0;
+    s->says = ends[0];
+    return s->pid > 0 ? learn_address(s) : -1;
 }
 
 served *served_start(int sqlite)
@@ -88,14 +73,17 @@ served *served_start(int sqlite)
     served *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
+    const char *build = getenv("SESSILE_BUILD");
     s->folder = folder_make();
+    s->says = -1;
+    snprintf(s->program, sizeof s->program, "%s/libexec/sessile-server",
+             build ? build : "build");
     snprintf(s->address, sizeof s->address, "127.0.0.1:0");
     snprintf(s->store, sizeof s->store, sqlite ? "sqlite:%s/s.db" : "file:%s/s",
              s->folder);
     if (start(s) == 0)
         return s;
-    folder_remove(s->folder);
-    free(s);
+    served_end(s);
     return NULL;
 }
 
@@ -105,6 +93,9 @@ static void finish(served *s, int number)
         kill(s->pid, number);
         waitpid(s->pid, NULL, 0);
     }
+    if (s->says >= 0)
+        close(s->says);
+    s->says = -1;
     s->pid = 0;
 }
 
@@ -115,8 +106,12 @@ void served_kill(served *s)
 
 void served_restart(served *s)
 {
-    finish(s, SIGTERM);
-    if (start(s) != 0)
+    int started = -1;
+    for (int i = 0; started != 0 && i < 100; i++) { /* somebody else may have the port */
+        finish(s, SIGTERM);
+        started = start(s);
+    }
+    if (started != 0)
         abort();
 }
 

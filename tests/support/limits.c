@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,8 +167,16 @@ static pid_t start(const char *url, const char *rate, const char *shared, int de
     }
 }
 
+static size_t calls_in(int pipe)
+{
+    int bytes = 0;
+    assert_int_equal(ioctl(pipe, FIONREAD, &bytes), 0);
+    return (size_t)bytes / sizeof(limit_call);
+}
+
 void limit_processes(const char *url, const char *rate, const char *shared, int count,
-                     int ms, limit_calls *out, void (*meanwhile)(void *arg), void *arg)
+                     size_t least, int ms, limit_calls *out, void (*meanwhile)(void *arg),
+                     void *arg)
 {
     pid_t pids[32];
     int ends[2];
@@ -181,7 +190,7 @@ void limit_processes(const char *url, const char *rate, const char *shared, int 
     const int deny = shared && !meanwhile;
     for (int i = 0; i < count; i++)
         pids[i] = start(url, rate, shared, deny, ends[1]);
-    for (unsigned turn = 1; limit_now_us() < until; turn++) {
+    for (unsigned turn = 1; limit_now_us() < until || calls_in(ends[0]) < least; turn++) {
         usleep(50000);
         int i = (int)(turn * 7u % (unsigned)count);
         kill(pids[i], SIGKILL);

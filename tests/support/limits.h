@@ -51,9 +51,11 @@ int64_t limit_now_us(void);
 /* ---- processes */
 
 /* `count` processes with limiters of their own of the store at url try all the time, for
- * `ms` milliseconds. One is killed every now and then, and started again. Adds the calls
- * that were let through. `meanwhile` (may be NULL) is called about each 50 ms. */
+ * `ms` milliseconds, and until `least` calls were let through. One is killed every now
+ * and then, and started again. Adds the calls that were let through. `meanwhile` (may be
+ * NULL) is called about each 50 ms. */
 void limit_processes(const char *url, const char *rate, const char *shared, int count,
-                     int ms, limit_calls *out, void (*meanwhile)(void *arg), void *arg);
+                     size_t least, int ms, limit_calls *out, void (*meanwhile)(void *arg),
+                     void *arg);
 
 #endif
