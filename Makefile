@@ -492,10 +492,9 @@ headers:
 ASAN_SPECS = $(addprefix spec/,agent/loop agent/memory_tools cli/chat_terminal cli/pager cli/serve cli/treeview_terminal \
                  $(addprefix api/,branch checkpoint child fork guard json keys label list memory recall search session \
                      turn uncompact watch writers))
-LONG_DIRS  = crash fault kill model nodes service tamper
-LONG_TESTS = $(filter $(LONG_DIRS:%=tests/%/%),$(TEST_C)) $(addprefix tests/,store/test_lives.c store/test_sessions.c \
-             unit/limit/test_limit_postgres.c unit/memory/test_memory_index_wrong.c unit/policy/test_policy_hostile.c \
-             unit/store/test_postgres_replaced.c)
+LONG_DIRS  = crash fault kill model nodes service store tamper
+LONG_TESTS = $(filter $(LONG_DIRS:%=tests/%/%),$(TEST_C)) $(addprefix tests/unit/,limit/test_limit_postgres.c \
+             memory/test_memory_index_wrong.c policy/test_policy_hostile.c store/test_postgres_replaced.c)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
