@@ -447,7 +447,7 @@ OVER_SQLITE := $(OVER_POSTGRES) unit/memory/test_erase model/ unit/admin/test_se
     unit/history/test_uncompact unit/session/test_meter spec/agent/killed spec/cli/keys \
     $(addprefix spec/api/,json keys label refusals)
 # Behind a server of records each test starts one. `make soak` runs every spec so.
-OVER_GRPC := $(addprefix spec/api/,changed checkpoint fork lifecycle pause turn)
+OVER_GRPC := $(addprefix spec/api/,changed fork turn)
 stores: deps-test
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
@@ -456,9 +456,8 @@ stores: deps-test
 
 # Tests with a guard on each store, which have to hold as without one: those that do most with
 # stores. `make soak` runs them all.
-UNDER_GUARD := unit/operations/ unit/run/ unit/session/ spec/agent/loop spec/agent/memory_tools spec/cli/basics spec/cli/sessions spec/cli/memory$$ \
-    spec/cli/messages $(addprefix spec/api/,branch checkpoint child fork label lifecycle list memory$$ recall$$ \
-    remember search session$$ turn uncompact writers)
+UNDER_GUARD := unit/operations/ unit/session/ spec/agent/loop spec/cli/basics \
+    $(addprefix spec/api/,branch checkpoint fork lifecycle list memory$$ session$$ turn writers)
 guarded: deps-test
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run --guard standard $(UNDER_GUARD:%='%')

@@ -89,8 +89,8 @@ describe("a server", function()
   end)
 
   it("writes text at a terminal", function()
-    if os.execute "command -v script >/dev/null" ~= true then
-      pending "script, of util-linux, is not here"
+    if os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1" ~= true then
+      pending "needs script, of util-linux, and a pseudo-terminal"
       return
     end
     cli.done "new --id s"

@@ -149,6 +149,7 @@ typedef struct filler {
     sessile_backend_log *log;
     char byte;
     pthread_t thread;
+    pthread_barrier_t *both; /* are there */
     char trouble[200];
 } filler;
 
@@ -165,6 +166,7 @@ static void *fill(void *arg)
     size_t got = 0;
 
     memset(bytes, f->byte, sizeof bytes);
+    pthread_barrier_wait(f->both);
     for (int i = 0; i < 40 && !f->trouble[0]; i++) {
         uint64_t there = 0;
         memset(there_is, 0, sizeof there_is);
@@ -193,18 +195,22 @@ static void of_two_caches_that_meet_one_is_there(void **state)
     opened o = open_site(*state);
     create(&o, "main", "log", "one\n");
     filler fillers[2];
+    pthread_barrier_t both;
     char out[4000];
     size_t got = 0;
 
     memset(fillers, 0, sizeof fillers);
+    pthread_barrier_init(&both, NULL, 2);
     for (int i = 0; i < 2; i++) {
         fillers[i].o = &o;
         fillers[i].byte = (char)('a' + i);
+        fillers[i].both = &both;
         fillers[i].log = log_of(&o, "log");
         assert_int_equal(pthread_create(&fillers[i].thread, NULL, fill, &fillers[i]), 0);
     }
     for (int i = 0; i < 2; i++)
         pthread_join(fillers[i].thread, NULL);
+    pthread_barrier_destroy(&both);
     for (int i = 0; i < 2; i++)
         if (fillers[i].trouble[0])
             fail_msg("%s", fillers[i].trouble);

@@ -169,7 +169,7 @@ static void equal_failures_become_one_event(void **state)
 static void *hold(void *arg)
 {
     lane *l = arg;
-    os_posix.sleep_ms(NULL, 100);
+    os_posix.sleep_ms(NULL, 300);
     lane_end(l);
     return NULL;
 }

@@ -235,7 +235,7 @@ static void *hold(void *arg)
 {
     lane *l = arg;
 
-    os_posix.sleep_ms(NULL, 100);
+    os_posix.sleep_ms(NULL, 300);
     lane_end(l);
     return NULL;
 }

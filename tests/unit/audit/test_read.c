@@ -99,7 +99,7 @@ static void assert_read(scene *s, const sessile_audit_filter *o, const char *exp
 
 static void *hold_for_a_while(void *held)
 {
-    os_posix.sleep_ms(NULL, 100);
+    os_posix.sleep_ms(NULL, 300);
     lane_end(held);
     return NULL;
 }
@@ -115,8 +115,8 @@ static audit_log *in_another_lane(scene *s, uint64_t part_bytes, const char *ope
 
     must(lane_open(&held, st, 0, LANE_BYTES, &err), &err);
     must(lane_begin(held, 100, &err), &err);
-    assert_int_equal(pthread_create(&thread, NULL, hold_for_a_while, held), 0);
     must(audit_open(&a, st, &(audit_options){.part_bytes = part_bytes}, &err), &err);
+    assert_int_equal(pthread_create(&thread, NULL, hold_for_a_while, held), 0);
     write_one(a, operation, "bob", AUDIT_SUCCESS);
     pthread_join(thread, NULL);
     lane_close(held);
