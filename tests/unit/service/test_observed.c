@@ -322,6 +322,7 @@ static void flood(const char *address)
                                 "\0\0\0\4\0\0\0\0\0";
     static const char ping[17] = "\0\0\x08\x06\0\0\0\0\0";
     struct sockaddr_in to = {.sin_family = AF_INET};
+    char replies[1000];
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -330,6 +331,9 @@ static void flood(const char *address)
     for (int i = 0; i < 200; i++)
         if (send(fd, ping, sizeof ping, MSG_NOSIGNAL) < 0)
             break;
+    /* Closed with replies unread, it would be reset, and the server read no more of it. */
+    while (recv(fd, replies, sizeof replies, 0) > 0)
+        continue;
     close(fd);
 }
 
