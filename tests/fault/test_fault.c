@@ -409,8 +409,7 @@ static void forget(void)
     simfs_free(fs);
 }
 
-/* One call in EVERY of a scenario, each way beginning with another; SESSILE_SOAK=1: all.
- */
+/* One call in EVERY, each way beginning with another; SESSILE_SOAK=1: all. */
 enum { EVERY = 3 };
 
 static void every_call_may_fail(void **state)

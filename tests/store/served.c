@@ -34,13 +34,13 @@ static int configure(const served *s, char *path, size_t size)
 /* Reads where it listens from the first line that it says. Returns 0, or -1. */
 static int learn_address(served *s)
 {
-    char line[1000], *at = NULL;
+    char line[1000];
     size_t used = 0;
     for (ssize_t n; used + 1 < sizeof line && !memchr(line, '\n', used) &&
                     (n = read(s->says, line + used, sizeof line - 1 - used)) > 0;)
         used += (size_t)n;
     line[used] = '\0';
-    at = strstr(line, " at 127.0.0.1:");
+    const char *at = strstr(line, " at 127.0.0.1:");
     if (!at || sscanf(at, " at %63[0-9.:]", s->address) != 1)
         return -1;
     snprintf(s->url, sizeof s->url, "grpc://%s/?timeout=60s", s->address);

@@ -331,8 +331,7 @@ static void flood(const char *address)
     for (int i = 0; i < 200; i++)
         if (send(fd, ping, sizeof ping, MSG_NOSIGNAL) < 0)
             break;
-    /* Closed with replies unread, it would be reset, and the server read no more of it.
-     */
+    /* Closed with replies unread it would be reset, and the server read no more. */
     while (recv(fd, replies, sizeof replies, 0) > 0)
         continue;
     close(fd);
