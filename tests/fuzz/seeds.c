@@ -10,7 +10,8 @@ void fuzz_give(fuzz_take take, void *arg, int how, const void *data, size_t size
 
     FUZZ_CHECK(seed != NULL);
     seed[0] = (char)how;
-    memcpy(seed + 1, data, size);
+    if (size > 0)
+        memcpy(seed + 1, data, size); /* no data may be NULL */
     take(arg, seed, size + 1);
     free(seed);
 }
