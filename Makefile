@@ -283,6 +283,7 @@ $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o $(SERVICE_BENCH) $(OBJ)/tests/bench/service.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/unit/service/test_methods_asked.o: DOOR = -I$(BUILD)/proto -I/usr/include/postgresql
 PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
 SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
 $(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
@@ -359,8 +360,9 @@ $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
-DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_asked methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
+$(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 # Methods called over a connection, in one process.
 SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients observed pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o

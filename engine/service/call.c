@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#include "api/inside.h"
 #include "base/os.h"
 
 /* The longest that a call may wait for other writers, also without a deadline. */
@@ -410,6 +411,7 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     pthread_mutex_lock(&c->mutex);
     c->session = session;
     pthread_mutex_unlock(&c->mutex);
+    api_moment_begin(session, fresh);
     *out = session;
     return SESSILE_OK;
 }
@@ -441,6 +443,7 @@ void call_poke(call *c)
 static int give_back(call *c, sessile_status status)
 {
     int removed = memories_give(c, status);
+    api_moment_end(c->session);
     pthread_mutex_lock(&c->mutex);
     sessile_session *session = c->session;
     c->session = NULL;
@@ -556,6 +559,7 @@ void call_run(call *c)
 
 void call_stay(call *c, const call_stream *stream, void *own)
 {
+    api_moment_end(c->session);
     atomic_fetch_add(&c->references, 1);
     c->own = own;
     atomic_store(&c->stream, stream);

@@ -274,7 +274,8 @@ int call_time_left(const call *c);
 
 /*
  * For methods. The session of the request, opened for who calls; the handle lives until
- * the call ends. NOTFOUND, DENIED and so on, as sessile_resume() says.
+ * the call ends. What the method reads is of one moment (api/inside.h), until it writes
+ * or stays. NOTFOUND, DENIED and so on, as sessile_resume() says.
  */
 sessile_status call_session(call *c, const Sessile__V1__Session *names,
                             sessile_session **out, sessile_error *err);
@@ -416,7 +417,7 @@ const service_defaults *service_defaults_of(const service *s, sessile_slice agen
 
 /*
  * Sessions and memories that are open, each once, through the host's handle; the least
- * recently used are closed. Nothing in them is believed: each read asks the store how far
+ * recently used are closed. Nothing in them is believed: each call asks the store how far
  * the log goes. most: the number that is kept. NOMEM.
  */
 sessile_status keep_open(keep **out, const service *server, size_t most,
