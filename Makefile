@@ -370,7 +370,7 @@ LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_tol
 $(LINED): $(OBJ)/tests/unit/service/lines.o
 $(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
-$(BUILD)/tests/unit/service/test_pieces: $(OBJ)/tests/unit/rpc/wire.o
+$(addprefix $(BUILD)/tests/unit/service/test_,nodes_health pieces): $(OBJ)/tests/unit/rpc/wire.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o

@@ -34,9 +34,7 @@ static int is_json_type(const char *type)
 
 static void answer_health(service *s, rpc_call *rpc)
 {
-    const int serves =
-        atomic_load(&s->stops) == 0 && (!s->nodes || nodes_serving(s->nodes));
-    if (!serves)
+    if (!service_serves(s))
         rpc_http_reply(rpc, 503, "text/plain", "not serving\n", 12);
     else
         rpc_http_reply(rpc, 200, "text/plain", "ok\n", 3);

@@ -18,6 +18,7 @@
 #include "api/inside.h"
 #include "base/os.h"
 #include "service/observe.h"
+#include "service/records.h"
 
 enum {
     FIRST_MS = 5000, /* for the first beat */
@@ -99,6 +100,11 @@ int nodes_owning(const nodes *n)
 int nodes_serving(const nodes *n)
 {
     return nodes_owning(n) && !atomic_load(&n->unanswered);
+}
+
+int service_serves(const service *s)
+{
+    return atomic_load(&s->stops) == 0 && (!s->nodes || nodes_serving(s->nodes));
 }
 
 int nodes_replicated(const nodes *n)
@@ -215,12 +221,12 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
 /* Does a store without nodes answer? */
 static void ask_store(nodes *n)
 {
-    const sessile_backend *table = n->backend.table;
+    const store *st = service_backend(n->server);
     sessile_error err;
     int found;
-    if (!table->has_logs)
+    if (!st->table->has_logs)
         return;
-    sessile_status status = table->has_logs(n->backend.self, &found, &err);
+    sessile_status status = st->table->has_logs(st->self, &found, &err);
     atomic_store(&n->unanswered, status != SESSILE_OK);
     nodes_tell_answer(n, status, &err);
 }
@@ -417,7 +423,7 @@ static void drop_text(nodes *n, char *text)
     mem_free(&n->alloc, text, text ? strlen(text) + 1 : 0);
 }
 
-void nodes_close(nodes *n)
+void nodes_end(nodes *n)
 {
     if (!n)
         return;
@@ -426,8 +432,17 @@ void nodes_close(nodes *n)
     if (atomic_load(&n->trusted_us))
         nodes_leave(n);
     end_thread(n);
-    for (int i = 0; i < LOOPS_AT_MOST; i++)
+    for (int i = 0; i < LOOPS_AT_MOST; i++) {
         peers_close(n->loops[i]);
+        n->loops[i] = NULL;
+    }
+}
+
+void nodes_close(nodes *n)
+{
+    if (!n)
+        return;
+    nodes_end(n);
     store_nodes_close(n->link);
     pthread_mutex_destroy(&n->mutex);
     mem_free(&n->alloc, n->living, n->living_room * sizeof *n->living);

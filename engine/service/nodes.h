@@ -108,8 +108,10 @@ sessile_status nodes_start(nodes *n, sessile_error *err);
 void nodes_reload(nodes *n);
 /* Owns nothing any more, and is removed from the store's list. */
 void nodes_leave(nodes *n);
-/* Loops must not be running, and are closed after it: it ends the calls that it knows.
- * NULL is ignored. */
+/* Loops must not be running, and are closed after it: it ends the calls that it knows,
+ * and knows no other node any more. Who has it may go on asking. NULL is ignored. */
+void nodes_end(nodes *n);
+/* The same, and frees it. NULL is ignored. */
 void nodes_close(nodes *n);
 
 /* 1: this node may own sessions: its lease runs, and it is not leaving. */
@@ -119,6 +121,8 @@ int nodes_lost(const nodes *n);
 nodes_figures nodes_look(const nodes *n);
 /* What health says: 1: it serves. */
 int nodes_serving(const nodes *n);
+/* 1: the server takes calls: it serves, and was not told to end. Any thread. */
+int service_serves(const service *s);
 /* 1: as many standbys as are wanted wait for commits, or nobody asked for any. */
 int nodes_replicated(const nodes *n);
 

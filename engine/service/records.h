@@ -77,6 +77,9 @@ struct records {
     int watching, ending;
 };
 
+/* The backend of what a server serves: of its sessions, or of records alone. Borrowed. */
+const store *service_backend(const service *s);
+
 /* A row of a table of methods. */
 #define RECORD_METHOD(name, run, input, flags) \
     METHOD(name, run, input, (flags) | METHOD_RECORDS)

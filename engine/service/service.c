@@ -309,12 +309,13 @@ void service_close(service *s)
     if (!s)
         return;
     watch_stop(s->watch);
-    nodes_close(s->nodes);
-    s->nodes = NULL;
+    nodes_end(s->nodes); /* workers and the exporter still look at it */
     pieces_end(s->pieces);
     pool_end(s->pool);
     observe_stop(s->observe); /* which looks at all that is closed after it */
     records_close(s->records);
+    nodes_close(s->nodes);
+    s->nodes = NULL;
     if (s->listener)
         rpc_listener_close(s->listener);
     for (int i = 0; s->loops && i < s->settings.loops; i++)

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "service/health.pb-c.h"
 #include "support/check.h"
 #include "support/postgres.h"
 #include "support/runs.h"
+#include "unit/rpc/wire.h"
 #include "unit/service/trio.h"
 
 #include <stdarg.h>
@@ -45,6 +47,21 @@ static int check(trio *t, int i, const char *service)
     request.service = (char *)service;
     trio_call_as(t, i, CHECK, &request.base, "", 0, &r);
     return r.code == RPC_OK ? status_in(&r) : -1;
+}
+
+/* What GET /metrics says: sessile_ready. */
+static int ready(const trio *t, int i)
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Connection: close\r\n\r\n";
+    static char page[300000];
+    int fd = wire_open(service_metrics_address(t->nodes[i].service));
+    assert_int_equal(wire_send(fd, request, sizeof request - 1), 0);
+    wire_read(fd, page, sizeof page, 10000, NULL);
+    close(fd);
+    const char *line = strstr(page, "\nsessile_ready ");
+    assert_non_null(line);
+    return atoi(line + strlen("\nsessile_ready "));
 }
 
 static void anybody_may_ask(void **state)
@@ -111,11 +128,47 @@ static void a_service_that_is_not_there_can_be_watched(void **state)
     trio_close(&t);
 }
 
-/* A node that answers and can serve nothing says so, and serves again. */
+/* A server of the records in a database, without nodes, as the first of `t`. */
+static void serve_records(trio *t, const char *url)
+{
+    service_settings settings = {.listen = {.metrics = "127.0.0.1:0"}};
+    sessile_store_options options;
+    sessile_error err;
+    sessile_store_options_init(&options);
+    settings.services = SERVICE_RECORDS;
+    settings.records.url = url;
+    settings.records.options = &options;
+    memset(t, 0, sizeof *t);
+    must(rpc_loop_open(&t->loop, NULL, &allocator_default, &err), &err);
+    t->nodes[0].store = run_store("ram:");
+    trio_start(t, 0, &settings, 0);
+}
+
+static void close_one(trio *t)
+{
+    trio_stop(t, 0);
+    rpc_channel_close(t->nodes[0].channel);
+    service_close(t->nodes[0].service);
+    sessile_store_close(t->nodes[0].store);
+    rpc_loop_close(t->loop);
+}
+
+/* Waits until a server says that of itself. */
+static void wait_for(trio *t, int status)
+{
+    for (int i = 0; i < 1000 && check(t, 0, "") != status; i++)
+        trio_turn(t, 20);
+    assert_int_equal(check(t, 0, ""), status);
+    assert_int_equal(ready(t, 0), status == SERVING);
+}
+
+/* A node that answers and can serve nothing says so, and serves again; so does a server
+ * of records. */
 static void without_the_database_nobody_serves(void **state)
 {
+    service_settings settings = {.listen = {.metrics = "127.0.0.1:0"}};
     const char *why;
-    trio t;
+    trio t, records;
     (void)state;
     if (!postgres_shared(&why)) {
         print_message("# %s\n", why);
@@ -123,17 +176,18 @@ static void without_the_database_nobody_serves(void **state)
     }
     postgres_server *own = postgres_own(&why);
     assert_non_null(own);
-    trio_open(&t, own->url, NULL, 0);
-    assert_int_equal(check(&t, 0, ""), SERVING);
+    trio_open(&t, own->url, &settings, 0);
+    serve_records(&records, t.place);
+    wait_for(&t, SERVING);
+    wait_for(&records, SERVING);
     assert_int_equal(postgres_do(own, "kill"), 0);
-    for (int i = 0; i < 500 && check(&t, 0, "") == SERVING; i++)
-        trio_turn(&t, 20);
-    assert_int_equal(check(&t, 0, ""), NOT_SERVING);
+    wait_for(&t, NOT_SERVING);
+    wait_for(&records, NOT_SERVING);
     assert_int_equal(postgres_do(own, "again"), 0);
-    for (int i = 0; i < 500 && check(&t, 0, "") != SERVING; i++)
-        trio_turn(&t, 20);
-    assert_int_equal(check(&t, 0, ""), SERVING);
+    wait_for(&t, SERVING);
+    wait_for(&records, SERVING);
     trio_settled(&t, "after", -1); /* the table is there again, and all are in it */
+    close_one(&records);
     trio_close(&t);
     postgres_own_free(own);
 }
@@ -244,23 +298,17 @@ static void nodes_are_listed_for_who_may_check_the_store(void **state)
 static void a_store_without_nodes_is_served_by_one(void **state)
 {
     trio t = {0};
-    service_settings settings = {.listen = {"127.0.0.1:0"}};
     Sessile__V1__Empty request = SESSILE__V1__EMPTY__INIT;
     sessile_error err;
     reply r = {0};
     (void)state;
     must(rpc_loop_open(&t.loop, NULL, &allocator_default, &err), &err);
-    trio_node *n = &t.nodes[0];
-    n->store = run_store("ram:");
-    trio_start(&t, 0, &settings, 0);
+    t.nodes[0].store = run_store("ram:");
+    trio_start(&t, 0, NULL, 0);
     assert_int_equal(check(&t, 0, ""), SERVING);
     trio_call(&t, 0, "/sessile.v1.NodeService/Nodes", &request.base, 0, &r);
     assert_int_equal(r.code, RPC_UNIMPLEMENTED);
-    trio_stop(&t, 0);
-    rpc_channel_close(n->channel);
-    service_close(n->service);
-    sessile_store_close(n->store);
-    rpc_loop_close(t.loop);
+    close_one(&t);
 }
 
 int main(void)
