@@ -102,10 +102,10 @@ typedef struct method {
 const method *method_find(const char *path);
 /* The same, if this server serves it. */
 const method *method_served(const service *s, const char *path);
-/* 1: there are methods of a service of that name. */
-int method_has_service(const char *name);
 /* The names of the services that this server serves, from 0; NULL behind the last. */
 const char *method_service(const service *s, size_t i);
+/* 1: it serves one of that name. */
+int method_serves(const service *s, const char *name);
 /* The methods of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 /* The same of all services. */

@@ -38,7 +38,7 @@ static int status_in(reply *r)
     return status;
 }
 
-/* -1: an error. */
+/* Below 0: an error. */
 static int check(trio *t, int i, const char *service)
 {
     Grpc__Health__V1__HealthCheckRequest request =
@@ -46,7 +46,23 @@ static int check(trio *t, int i, const char *service)
     reply r = {0};
     request.service = (char *)service;
     trio_call_as(t, i, CHECK, &request.base, "", 0, &r);
-    return r.code == RPC_OK ? status_in(&r) : -1;
+    return r.code == RPC_OK ? status_in(&r) : -(int)r.code;
+}
+
+/* What Watch says first. */
+static int first_watched(trio *t, int i, const char *service)
+{
+    Grpc__Health__V1__HealthCheckRequest request =
+        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    reply r = {0};
+    request.service = (char *)service;
+    rpc_request *one = trio_begin(t, i, WATCH, &request.base, &r);
+    for (int turns = 0; turns < 500 && !r.messages; turns++)
+        trio_turn(t, 20);
+    assert_int_equal(r.ended, 0);
+    int status = status_in(&r);
+    rpc_request_cancel(one);
+    return status;
 }
 
 /* What GET /metrics says: sessile_ready. */
@@ -66,18 +82,12 @@ static int ready(const trio *t, int i)
 
 static void anybody_may_ask(void **state)
 {
-    Grpc__Health__V1__HealthCheckRequest request =
-        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
     trio t;
-    reply r = {0};
     (void)state;
     trio_open(&t, NULL, NULL, 1);
     assert_int_equal(check(&t, 0, ""), SERVING);
     assert_int_equal(check(&t, 1, "sessile.v1.SessionService"), SERVING);
     assert_int_equal(check(&t, 2, "replicas"), SERVING); /* none are wanted */
-    request.service = "nothing.of.that.Name";
-    trio_call_as(&t, 0, CHECK, &request.base, "", 0, &r);
-    assert_int_equal(r.code, RPC_NOT_FOUND);
     trio_close(&t);
 }
 
@@ -107,24 +117,6 @@ static void who_watches_is_told_that_a_node_ends(void **state)
     assert_int_equal(status_in(&r), NOT_SERVING);
     assert_int_equal(r.code, RPC_UNAVAILABLE);
     assert_int_equal(check(&t, 1, ""), SERVING);
-    trio_close(&t);
-}
-
-static void a_service_that_is_not_there_can_be_watched(void **state)
-{
-    Grpc__Health__V1__HealthCheckRequest request =
-        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
-    trio t;
-    reply r = {0};
-    (void)state;
-    trio_open(&t, NULL, NULL, 0);
-    request.service = "not.yet";
-    rpc_request *one = trio_begin(&t, 0, WATCH, &request.base, &r);
-    for (int i = 0; i < 500 && !r.messages; i++)
-        trio_turn(&t, 20);
-    assert_int_equal(r.ended, 0);
-    assert_int_equal(status_in(&r), SERVICE_UNKNOWN);
-    rpc_request_cancel(one);
     trio_close(&t);
 }
 
@@ -160,6 +152,38 @@ static void wait_for(trio *t, int status)
         trio_turn(t, 20);
     assert_int_equal(check(t, 0, ""), status);
     assert_int_equal(ready(t, 0), status == SERVING);
+}
+
+/* Of a service that is not there, or that another server would have, Check knows nothing;
+ * Watch waits for it. */
+static void services_that_are_not_there_are_unknown(void **state)
+{
+    static const char *const here[] = {"", "sessile.v1.RecordService",
+                                       "grpc.health.v1.Health",
+                                       "grpc.reflection.v1.ServerReflection"};
+    static const char *const elsewhere[] = {"sessile.v1.SessionService",
+                                            "sessile.v1.MemoryService",
+                                            "sessile.v1.NodeService", "not.yet"};
+    sessile_error err;
+    trio t;
+    (void)state;
+    serve_records(&t, runs_folder);
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
+        assert_int_equal(check(&t, 0, here[i]), SERVING);
+        assert_int_equal(first_watched(&t, 0, here[i]), SERVING);
+    }
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        assert_int_equal(check(&t, 0, elsewhere[i]), -RPC_NOT_FOUND);
+        assert_int_equal(first_watched(&t, 0, elsewhere[i]), SERVICE_UNKNOWN);
+    }
+    close_one(&t);
+    trio sessions = {0};
+    must(rpc_loop_open(&sessions.loop, NULL, &allocator_default, &err), &err);
+    sessions.nodes[0].store = run_store("ram:");
+    trio_start(&sessions, 0, NULL, 0);
+    assert_int_equal(check(&sessions, 0, "sessile.v1.MemoryService"), SERVING);
+    assert_int_equal(check(&sessions, 0, "sessile.v1.RecordService"), -RPC_NOT_FOUND);
+    close_one(&sessions);
 }
 
 /* A node that answers and can serve nothing says so, and serves again; so does a server
@@ -316,7 +340,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anybody_may_ask),
         cmocka_unit_test(who_watches_is_told_that_a_node_ends),
-        cmocka_unit_test(a_service_that_is_not_there_can_be_watched),
+        cmocka_unit_test_setup_teardown(services_that_are_not_there_are_unknown,
+                                        make_folder, remove_folder),
         cmocka_unit_test(without_the_database_nobody_serves),
         cmocka_unit_test(replicas_are_counted),
         cmocka_unit_test(two_nodes_of_one_name_are_refused),
