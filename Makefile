@@ -364,13 +364,13 @@ DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_asked me
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 $(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients observed pieces reflection)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue events_threads run_stream memory_stream server_model clients observed pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_told)
 $(LINED): $(OBJ)/tests/unit/service/lines.o
 $(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
-$(addprefix $(BUILD)/tests/unit/service/test_,nodes_health pieces): $(OBJ)/tests/unit/rpc/wire.o
+$(addprefix $(BUILD)/tests/unit/service/test_,json_queue nodes_health pieces): $(OBJ)/tests/unit/rpc/wire.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o

@@ -2,9 +2,10 @@
  * http.c: requests over HTTP that are not gRPC: which method they are for, and what they
  * ask.
  *
- * A request of JSON becomes the bytes of the same request in protobuf, on a worker, and
- * goes the way of every call from there: the same checks, the same lane, the same method.
- * Parsing it on the loop would hold up others.
+ * A request of JSON becomes the bytes of the same request in protobuf, on a worker and
+ * once its credential was accepted, and goes the way of every call from there: the same
+ * checks, the same lane and its limit, the same method. Parsing it on the loop would hold
+ * up others.
  */
 #include "service/http.h"
 

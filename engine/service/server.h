@@ -147,7 +147,8 @@ sessile_status pool_open(pool **out, int workers, size_t waiting, const allocato
                          sessile_error *err);
 /* Starts its threads. IO, NOMEM: one cannot be started. */
 sessile_status pool_start(pool *p, sessile_error *err);
-/* Takes a job that begins something. BUSY: too many wait: nothing was begun. NOMEM. */
+/* Takes a job that begins something; one that runs may be given again, for another lane.
+ * BUSY: too many wait: nothing was begun. NOMEM. */
 sessile_status pool_submit(pool *p, job *j, sessile_error *err);
 /* Takes a job that goes on with something: it is not refused. */
 void pool_put(pool *p, job *j);
