@@ -36,6 +36,7 @@ typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
 typedef struct pieces pieces;
+typedef struct shares shares;
 
 struct service {
     allocator alloc;
@@ -63,6 +64,7 @@ struct service {
     watch *watch;
     runs *runs;
     pieces *pieces;
+    shares *shares;
     atomic_int stops; /* how often it was told to end */
 };
 

@@ -13,6 +13,7 @@
  * half of its struct. At most half of the workers serve watchers at one time, so that
  * other calls do not wait for thousands of streams that begin.
  */
+#include "service/shares.h"
 #include "service/watch.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 
 enum {
     TABLE = 16384,
-    WATCHED_MOST = 100000,
     TRACKS_A_JOB = 32 /* then other jobs of the session have their turn */
 };
 
@@ -283,6 +283,7 @@ static void on_gone(call *c)
 static void free_follower(call *c)
 {
     follower *f = c->own;
+    shares_give(c->server->shares, SHARE_WATCHES, f->count, f->share);
     mem_free(&c->server->alloc, f, f->size);
 }
 
