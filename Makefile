@@ -367,7 +367,7 @@ $(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,
 SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue shares events_threads run_stream memory_stream server_model clients observed pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(addprefix $(BUILD)/tests/unit/service/test_,events_guarded shares): $(OBJ)/tests/unit/service/users.o
-LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_told)
+LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_meet nodes_told)
 $(LINED): $(OBJ)/tests/unit/service/lines.o
 $(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o

@@ -177,14 +177,16 @@ static int is_same(const nodes *n, const store_beat *beat)
     return 1;
 }
 
+/* This thread alone changes them, so it reads them without the mutex, which loops take:
+ * they must not wait for a line of the log to be written. */
 static void take_living(nodes *n, const store_beat *beat)
 {
+    if (is_same(n, beat))
+        return;
+    nodes_tell_living(n, beat);
     pthread_mutex_lock(&n->mutex);
-    int same = is_same(n, beat);
-    if (!same)
-        nodes_tell_living(n, beat);
-    if (!same && mem_grow(&n->alloc, (void **)&n->living, &n->living_room, beat->count,
-                          sizeof *n->living) == 0) {
+    if (mem_grow(&n->alloc, (void **)&n->living, &n->living_room, beat->count,
+                 sizeof *n->living) == 0) {
         if (beat->count)
             memcpy(n->living, beat->others, beat->count * sizeof *n->living);
         n->living_count = beat->count;
@@ -257,6 +259,11 @@ sessile_status nodes_start(nodes *n, sessile_error *err)
     service *s = n->server;
     for (int i = 0; i < s->settings.loops; i++) {
         sessile_status status = peers_open(&n->loops[i], n, s->loops[i], err);
+        if (status)
+            return status;
+    }
+    if (n->link && n->settings.affinity) {
+        sessile_status status = meet_start(n, err);
         if (status)
             return status;
     }
@@ -403,6 +410,8 @@ sessile_status nodes_open(nodes **out, service *s, const service_settings *setti
     n->backend = *api_backend(s->store);
     atomic_init(&n->standbys, -1);
     pthread_mutex_init(&n->mutex, NULL);
+    pthread_mutex_init(&n->meet.mutex, NULL);
+    pthread_cond_init(&n->meet.wake, NULL);
     sessile_status status = settle(n, settings, err);
     if (!status) {
         status = store_nodes_open(&n->link, &n->backend, err);
@@ -432,6 +441,7 @@ void nodes_end(nodes *n)
     if (atomic_load(&n->trusted_us))
         nodes_leave(n);
     end_thread(n);
+    meet_end(n);
     for (int i = 0; i < LOOPS_AT_MOST; i++) {
         peers_close(n->loops[i]);
         n->loops[i] = NULL;
@@ -445,6 +455,8 @@ void nodes_close(nodes *n)
     nodes_end(n);
     store_nodes_close(n->link);
     pthread_mutex_destroy(&n->mutex);
+    pthread_mutex_destroy(&n->meet.mutex);
+    pthread_cond_destroy(&n->meet.wake);
     mem_free(&n->alloc, n->living, n->living_room * sizeof *n->living);
     drop_text(n, n->settings.agent);
     drop_text(n, n->settings.cert);
