@@ -360,7 +360,7 @@ $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
-DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_asked methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_asked methods_core methods_disabled methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 $(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 # Methods called over a connection, in one process.

@@ -196,17 +196,6 @@ static kept *borrow(keep *k, const sessile_session_options *names, uint64_t key)
     return one;
 }
 
-const service_defaults *service_defaults_of(const service *s, sessile_slice agent)
-{
-    for (size_t i = 0; i < s->settings.default_count; i++) {
-        const char *name = s->settings.defaults[i].agent;
-        if (!name || (strlen(name) == agent.size &&
-                      memcmp(name, agent.size ? agent.data : "", agent.size) == 0))
-            return &s->settings.defaults[i];
-    }
-    return NULL;
-}
-
 static sessile_status open_one(keep *k, kept *one, const sessile_session_options *names,
                                sessile_error *err)
 {

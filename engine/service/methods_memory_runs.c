@@ -112,6 +112,8 @@ static sessile_status begin_remember(call *c, const Sessile__V1__RememberRequest
     memory_set set = {.count = 0};
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
+        status = call_may_remember(c, sessile_session_agent(out->session), err);
+    if (!status)
         status = call_memories(c, out->session, r->memories, r->n_memories, &set, err);
     if (!status && set.count == 0)
         status = fail(err, SESSILE_NOTFOUND,
@@ -131,7 +133,7 @@ static sessile_status begin_tidy(call *c, const Sessile__V1__TidyRequest *r, beg
 {
     sessile_memory_run_options options = {.policy = NULL};
     sessile_memory *memory;
-    sessile_status status = call_memory(c, r->memory, 0, &memory, err);
+    sessile_status status = call_memory_to_write(c, r->memory, 0, &memory, err);
     if (!status)
         status = read_config(c, r->config, &options, err);
     if (!status && r->entries) {
@@ -153,7 +155,7 @@ static sessile_status begin_admit(call *c, const Sessile__V1__AdmitRequest *r, b
     sessile_memory *memory;
     sessile_status status = read_entries(c, r->entries, r->n_entries, &entries, err);
     if (!status)
-        status = call_memory(c, r->memory, 1, &memory, err);
+        status = call_memory_to_write(c, r->memory, 1, &memory, err);
     if (!status)
         status = read_config(c, r->config, &options, err);
     if (!status)
@@ -168,7 +170,7 @@ static sessile_status begin_embed(call *c, const Sessile__V1__EmbedRequest *r, b
 {
     sessile_memory_run_options options = {.policy = NULL};
     sessile_memory *memory;
-    sessile_status status = call_memory(c, r->memory, 0, &memory, err);
+    sessile_status status = call_memory_to_write(c, r->memory, 0, &memory, err);
     if (!status)
         status = read_config(c, r->config, &options, err);
     if (!status)

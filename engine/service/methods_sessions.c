@@ -78,7 +78,24 @@ sessile_status reply_info(call *c, sessile_session *session, sessile_error *err)
     return status ? status : call_reply(c, &out->base, err);
 }
 
-/* Made through the caller's own handle: the guard asks whether they may. */
+/* Made through the caller's own handle: the guard asks whether they may. What is there is
+ * opened, also of an agent that gets no more. */
+static sessile_status make_session(call *c, int open,
+                                   const sessile_session_options *options,
+                                   sessile_session **out, sessile_error *err)
+{
+    sessile_error disabled;
+    sessile_status status = call_may_add(c, options->agent, &disabled);
+    if (!status)
+        return open ? sessile_session_open(out, c->view, options, err)
+                    : sessile_create(out, c->view, options, err);
+    if (open)
+        status = sessile_resume(out, c->view, options, err);
+    if (!open || status == SESSILE_NOTFOUND)
+        status = fail(err, disabled.code, "%s", disabled.message);
+    return status;
+}
+
 static sessile_status create_session(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__CreateRequest *r = request;
@@ -92,10 +109,7 @@ static sessile_status create_session(call *c, const void *request, sessile_error
     options.metadata = json_slice(r->metadata);
     configured = service_defaults_of(c->server, options.agent);
     options.ttl_ms = r->ttl_ms || !configured ? r->ttl_ms : configured->ttl_ms;
-    if (r->open && options.id.size)
-        status = sessile_session_open(&session, c->view, &options, err);
-    else
-        status = sessile_create(&session, c->view, &options, err);
+    status = make_session(c, r->open && options.id.size, &options, &session, err);
     if (!status)
         status = reply_info(c, session, err);
     (void)sessile_session_close(session, NULL);

@@ -35,7 +35,7 @@ sessile_status read_policies(call *c, Sessile__V1__Policy *const *from, size_t n
     return sessile_policy_load(out, c->server->store, steps, n, err);
 }
 
-/* The memories that policies may use. */
+/* The memories that policies may use, and write to. */
 static sessile_status read_memories(call *c, const Sessile__V1__RunConfig *r,
                                     sessile_session *session, sessile_run_options *out,
                                     sessile_error *err)
@@ -43,8 +43,9 @@ static sessile_status read_memories(call *c, const Sessile__V1__RunConfig *r,
     memory_set *set = call_new(c, sizeof *set);
     if (!set)
         return fail_nomem(err);
-    sessile_status status =
-        call_memories(c, session, r->memories, r->n_memories, set, err);
+    sessile_status status = call_may_remember(c, sessile_session_agent(session), err);
+    if (!status)
+        status = call_memories(c, session, r->memories, r->n_memories, set, err);
     out->memories = set->at;
     out->memory_count = status ? 0 : set->count;
     return status;
@@ -95,6 +96,8 @@ static sessile_status open_or_make(call *c, const Sessile__V1__TurnRequest *r,
     error_clear(err);
     status = call_names(c, r->session, &options, err);
     if (!status)
+        status = call_may_add(c, options.agent, err);
+    if (!status)
         status = sessile_session_open(&made, c->view, &options, err);
     if (status)
         return status;
@@ -109,6 +112,8 @@ sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out
     sessile_slice *messages = call_slices(c, r->messages, r->n_messages);
     sessile_status status =
         messages ? open_or_make(c, r, &out->session, err) : fail_nomem(err);
+    if (!status)
+        status = call_may_add(c, sessile_session_agent(out->session), err);
     if (!status)
         status = read_config(c, r->config, out->session, &options, err);
     if (status)

@@ -413,10 +413,17 @@ sessile_status records_open(records **out, const char *url,
 /* NULL is ignored. */
 void records_close(records *r);
 
-/* ---------------------------------------------------------------------- open sessions */
+/* ---------------------------------------------------------------------- configured */
 
 /* What is configured for the sessions of an agent; NULL: nothing. */
 const service_defaults *service_defaults_of(const service *s, sessile_slice agent);
+/* DENIED: the agent (empty: the store's own) is disabled: it gets no new session, and no
+ * message in one that it has. */
+sessile_status call_may_add(const call *c, sessile_slice agent, sessile_error *err);
+/* DENIED: it is disabled, or its memory is off: nothing is written to its memories. */
+sessile_status call_may_remember(const call *c, sessile_slice agent, sessile_error *err);
+
+/* ---------------------------------------------------------------------- open sessions */
 
 /*
  * Sessions and memories that are open, each once, through the host's handle; the least
