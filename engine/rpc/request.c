@@ -249,7 +249,8 @@ static void headers_done(stream *s)
 static void data(stream *s, const unsigned char *bytes, size_t size)
 {
     rpc_request *request = of(s);
-    request->replies.message(request->ud, request, bytes, size);
+    if (request->replies.message)
+        request->replies.message(request->ud, request, bytes, size);
 }
 
 /* The code for an answer that has none, by the specification of gRPC. */

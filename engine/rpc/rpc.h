@@ -296,6 +296,7 @@ typedef struct rpc_result {
 /* What a client is told. `ended` is called exactly once, and last, also for a request
  * that could not be sent; afterwards the request is gone. */
 typedef struct rpc_replies {
+    /* NULL: what comes is dropped */
     void (*message)(void *ud, rpc_request *request, const void *data, size_t size);
     void (*ended)(void *ud, rpc_request *request, const rpc_result *result);
     void (*drained)(void *ud, rpc_request *request); /* may be NULL */

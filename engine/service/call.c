@@ -349,7 +349,7 @@ sessile_status call_names(call *c, const Sessile__V1__Session *names,
 int call_time_left(const call *c)
 {
     uint64_t deadline = rpc_call_deadline(c->rpc);
-    uint64_t now = os_current->clock_us(os_current->ud);
+    uint64_t now = os_now_us();
     if (deadline == UINT64_MAX)
         return WAIT_MS;
     if (deadline <= now)

@@ -73,7 +73,7 @@ static sessile_status check_health(call *c, const void *request, sessile_error *
 static watcher *watch_for(call *c, asked what)
 {
     nodes *n = c->server->nodes;
-    peers *p = peers_of(n, c->rpc);
+    peers *p = peers_of(c->server, rpc_call_loop(c->rpc));
     watcher *w = p ? mem_zalloc(&n->alloc, sizeof *w) : NULL;
     if (!w)
         return NULL;

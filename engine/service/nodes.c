@@ -28,11 +28,6 @@ enum {
     SLICE_MS = 20
 };
 
-static uint64_t now_us(void)
-{
-    return os_current->clock_us(os_current->ud);
-}
-
 /* ---------------------------------------------------------------------- hashing */
 
 /* The same in every node; who chooses names can choose their owner, and gains nothing. */
@@ -89,7 +84,7 @@ size_t node_choose(uint64_t key, const uint64_t *hashes, size_t n)
 int nodes_lost(const nodes *n)
 {
     return n->link && !atomic_load(&n->leaving) &&
-           now_us() >= atomic_load(&n->trusted_us);
+           os_now_us() >= atomic_load(&n->trusted_us);
 }
 
 int nodes_owning(const nodes *n)
@@ -199,7 +194,7 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
 {
     metrics *m = observe_metrics(n->server->observe);
     store_beat beat;
-    uint64_t before = now_us();
+    uint64_t before = os_now_us();
     int64_t now_ms = os_current->now_ms(os_current->ud);
     n->own.sessions = keep_count(n->server->keep);
     n->own.calls = atomic_load(&n->count.here);
@@ -235,7 +230,7 @@ static void ask_store(nodes *n)
 
 static void pause_until(nodes *n, uint64_t until)
 {
-    while (now_us() < until && !atomic_load(&n->ending) && !atomic_load(&n->leaving))
+    while (os_now_us() < until && !atomic_load(&n->ending) && !atomic_load(&n->leaving))
         os_current->sleep_ms(os_current->ud, SLICE_MS);
 }
 
@@ -244,7 +239,7 @@ static void *run(void *arg)
     nodes *n = arg;
     sessile_error err;
     while (!atomic_load(&n->ending) && !atomic_load(&n->leaving)) {
-        uint64_t began = now_us();
+        uint64_t began = os_now_us();
         if (n->link)
             nodes_tell_beat(n, beat_once(n, AGAIN_MS, &err), &err);
         else
@@ -391,9 +386,10 @@ static sessile_status settle(nodes *n, const service_settings *in, sessile_error
  * a living one goes on. */
 static sessile_status join(nodes *n, sessile_error *err)
 {
-    uint64_t until = now_us() + (uint64_t)(LEASE_MS + AGAIN_MS) * 1000;
+    uint64_t until = os_now_us() + (uint64_t)(LEASE_MS + AGAIN_MS) * 1000;
     sessile_status status;
-    while ((status = beat_once(n, FIRST_MS, err)) == SESSILE_EXISTS && now_us() < until)
+    while ((status = beat_once(n, FIRST_MS, err)) == SESSILE_EXISTS &&
+           os_now_us() < until)
         os_current->sleep_ms(os_current->ud, 5 * SLICE_MS);
     return status;
 }

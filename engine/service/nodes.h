@@ -206,8 +206,8 @@ struct peers {
 /* NOMEM. */
 sessile_status peers_open(peers **out, nodes *n, rpc_loop *loop, sessile_error *err);
 void peers_close(peers *p);
-/* Of the loop of a call; NULL: the service has no nodes. */
-peers *peers_of(nodes *n, const rpc_call *rpc);
+/* Of a loop; NULL: the service has no nodes, or they have ended. */
+peers *peers_of(const service *s, const rpc_loop *loop);
 /* The node that owns a session, NULL: this one. *alone: this node has lost the database,
  * and hears none of the others. */
 peer *peers_owner(peers *p, uint64_t key, int *alone);

@@ -129,7 +129,7 @@ static void say_all(observe *o, int all)
 
 void observe_tick(observe *o)
 {
-    uint64_t now = os_current->clock_us(os_current->ud);
+    uint64_t now = os_now_us();
     if (!o || now - o->seen.us < (uint64_t)TICK_MS * 1000)
         return;
     o->seen.us = now;

@@ -17,11 +17,6 @@
 
 enum { LOOK_MS = 100, PROBE_MS = 1000, AGAIN_MS = 5000 };
 
-static uint64_t now_us(void)
-{
-    return os_current->clock_us(os_current->ud);
-}
-
 /* ---------------------------------------------------------------------- one of them */
 
 static void probe_ended(void *ud, rpc_request *request, const rpc_result *result)
@@ -32,19 +27,11 @@ static void probe_ended(void *ud, rpc_request *request, const rpc_result *result
     one->probe = NULL;
 }
 
-static void probe_message(void *ud, rpc_request *request, const void *data, size_t size)
-{
-    (void)ud;
-    (void)request;
-    (void)data;
-    (void)size;
-}
-
 /* A channel connects when it is asked for something. */
 static void probe(peer *one)
 {
-    static const rpc_replies replies = {probe_message, probe_ended, NULL};
-    uint64_t until = now_us() + (uint64_t)PROBE_MS * 1000;
+    static const rpc_replies replies = {NULL, probe_ended, NULL};
+    uint64_t until = os_now_us() + (uint64_t)PROBE_MS * 1000;
     rpc_request *made;
     if (rpc_request_open(&made, one->channel, "/grpc.health.v1.Health/Check", NULL, 0,
                          until, &replies, one, NULL))
@@ -65,7 +52,7 @@ static void peer_free(nodes *n, peer *one)
 
 static void look_up(peer *one)
 {
-    one->way.again_us = now_us() + (uint64_t)AGAIN_MS * 1000;
+    one->way.again_us = os_now_us() + (uint64_t)AGAIN_MS * 1000;
     meet_ask(one);
 }
 
@@ -86,7 +73,7 @@ static void meet(peer *one)
         one->way.target = NULL;
     }
     if (one->channel ? n->settings.cert && one->way.reloads != atomic_load(&n->reloads)
-                     : now_us() >= one->way.again_us)
+                     : os_now_us() >= one->way.again_us)
         look_up(one);
 }
 
@@ -278,13 +265,11 @@ void peers_close(peers *p)
     mem_free(&n->alloc, p, sizeof *p);
 }
 
-peers *peers_of(nodes *n, const rpc_call *rpc)
+peers *peers_of(const service *s, const rpc_loop *loop)
 {
-    const service *s = n->server;
-    const rpc_loop *loop = rpc_call_loop(rpc);
-    for (int i = 0; i < s->settings.loops; i++)
+    for (int i = 0; s->nodes && i < s->settings.loops; i++)
         if (s->loops[i] == loop)
-            return n->loops[i];
+            return s->nodes->loops[i];
     return NULL;
 }
 

@@ -255,7 +255,7 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
            (status = runs_step(&w->begun, &w->need, err)) == SESSILE_NEEDS) {
         const int answerable = w->need.kind != SESSILE_NEED_HOOK && w->kind->send_need;
         asked = runs_need(c, &w->need);
-        w->since_us = os_current->clock_us(os_current->ud);
+        w->since_us = os_now_us();
         call_poke(c);
         if (w->need.kind == SESSILE_NEED_MODEL && !w->kind->send_need) {
             *waits = 1;
