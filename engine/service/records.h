@@ -18,19 +18,8 @@ enum {
     RECORD_IDENTITY = 16,
     RECORD_ID = 16,
     RECORD_TAG = 16,
-    RECORD_PIECE = 1 << 20,   /* of one message */
-    RECORD_AHEAD = 64 * 1024, /* what Open answers of each end */
-    RECORD_FUNCTION_REMOVE = 1,
-    RECORD_FUNCTION_RENAME = 2,
-    RECORD_FUNCTION_BLOB_REPLACE = 4,
-    RECORD_FUNCTION_BLOB_REMOVE = 8,
-    RECORD_FUNCTION_BLOB_LIST = 16,
-    RECORD_FUNCTION_LIST_OTHERS = 32,
-    RECORD_FUNCTION_HAS_LOGS = 64,
-    RECORD_FUNCTION_PUBLISH = 128,
-    RECORD_FUNCTION_FENCE = 256,
-    RECORD_FUNCTION_BLOB_SETTLE = 512,
-    RECORD_FUNCTION_ENDS = 1024
+    RECORD_PIECE = 1 << 20,  /* of one message */
+    RECORD_AHEAD = 64 * 1024 /* what Open answers of each end */
 };
 
 /* A log that is open: lent to one call at a time. */
