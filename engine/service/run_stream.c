@@ -308,6 +308,7 @@ sessile_status run_stream_begin(call *c, const run_kind *kind, const void *reque
         status = kind->begin(c, request, &w->begun, err);
     if (status) {
         shares_give(c->server->shares, SHARE_RUNS, 1, w->share);
+        runs_free(&w->begun);
         mem_free(&c->server->alloc, w, sizeof *w);
         return status;
     }
