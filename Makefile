@@ -283,6 +283,7 @@ $(BUILD)/proto/service/%_pb2.py: engine/service/%.proto
 
 $(OBJ)/engine/rpc/%.o $(OBJ)/engine/service/%.o: DOOR = -I$(BUILD)/proto
 $(OBJ)/tests/service/%.o $(OBJ)/tests/unit/service/%.o $(SERVICE_BENCH) $(OBJ)/tests/bench/service.o: DOOR = -I$(BUILD)/proto
+$(OBJ)/tests/unit/service/test_methods_asked.o: DOOR = -I$(BUILD)/proto -I/usr/include/postgresql
 PROTO_H := $(PROTOS:%=$(BUILD)/proto/service/%.pb-c.h)
 SERVICE += $(PROTOS:%=$(OBJ)/proto/%.pb-c.o)
 $(filter $(OBJ)/engine/service/%,$(SERVICE)): | $(PROTO_H)
@@ -359,16 +360,18 @@ $(filter $(OF_SERVICE),$(TESTS)): MORE_LIBS = $(SERVICE_LIBS)
 $(filter $(BUILD)/tests/service/%,$(TESTS)): $(SERVICE_SHARED) $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(filter $(BUILD)/tests/unit/service/test_nodes_%,$(TESTS)): $(addprefix $(OBJ)/tests/unit/,service/trio.o rpc/certificates.o rpc/program.o)
 # Methods called without a connection: the fake stands for engine/rpc, of which nothing is linked.
-DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_core methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
+DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_asked methods_core methods_disabled methods_guarded methods_tree methods_history methods_memory methods_recall pages requests)
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
+$(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded events_threads run_stream memory_stream server_model clients observed pieces reflection)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue shares events_threads run_stream memory_stream server_model clients observed pieces reflection)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
-LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_told)
+$(addprefix $(BUILD)/tests/unit/service/test_,events_guarded shares): $(OBJ)/tests/unit/service/users.o
+LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_meet nodes_told)
 $(LINED): $(OBJ)/tests/unit/service/lines.o
 $(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
-$(BUILD)/tests/unit/service/test_pieces: $(OBJ)/tests/unit/rpc/wire.o
+$(addprefix $(BUILD)/tests/unit/service/test_,json_queue nodes_health pieces): $(OBJ)/tests/unit/rpc/wire.o
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
 $(BUILD)/tests/unit/service/test_json $(BUILD)/tests/unit/service/test_json_limits $(BUILD)/fuzz/json_message: $(OBJ)/proto/kinds.pb-c.o

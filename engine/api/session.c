@@ -1,6 +1,7 @@
 /* session.c: the public functions of sessions: opening, names, and the facts they keep.
  */
 #include "api/api.h"
+#include "api/inside.h"
 
 #include "policy/policy.h"
 #include "operations/append.h"
@@ -325,6 +326,18 @@ int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
     if (reserve)
         *reserve = config.reserve;
     return config.window;
+}
+
+void api_moment_begin(sessile_session *session, int is_read)
+{
+    if (session)
+        session_moment_begin(GUARD_OWN(session), is_read);
+}
+
+void api_moment_end(sessile_session *session)
+{
+    if (session)
+        session_moment_end(GUARD_OWN(session));
 }
 
 sessile_status api_read_begin(session_core *session, sessile_error *err)

@@ -114,6 +114,12 @@ extern const os_table os_posix;
  * is a constant of the process, not state of the engine. */
 extern const os_table *os_current;
 
+/* Its monotonic clock, µs. */
+static inline uint64_t os_now_us(void)
+{
+    return os_current->clock_us(os_current->ud);
+}
+
 /* lock_holder, network and boot of the real table (os_proc.c). */
 int os_proc_lock_holder(void *ud, int fd, os_holder *out);
 uint64_t os_proc_boot(void *ud);

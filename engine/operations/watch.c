@@ -51,6 +51,7 @@ sessile_status session_watch(session_core *s, sessile_id *seen, int timeout_ms,
     uint64_t bytes;
 
     *changed = 0;
+    session_moment_end(s);
     if (s->store->over_records)
         return fail(
             err, SESSILE_UNSUPPORTED,

@@ -12,13 +12,6 @@
 
 #include <string.h>
 
-static sessile_status undecided(const remote_log *log, sessile_error *err)
-{
-    return fail(err, SESSILE_IO,
-                "nobody can tell whether an append to %s took place: " STORE_LOOK_AGAIN,
-                log->name);
-}
-
 /* The log has grown past the end of an append whose answer was lost: by our records? OK:
  * yes. */
 static sessile_status settle_append(remote_log *log, const sessile_log_end *end,
@@ -37,7 +30,7 @@ static sessile_status settle_append(remote_log *log, const sessile_log_end *end,
     remote_done(&call);
     if (status) {
         *poisoned = 1;
-        return undecided(log, err);
+        return store_undecided(log->name, err);
     }
     return same ? SESSILE_OK
                 : fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
@@ -98,7 +91,7 @@ sessile_status remote_append(sessile_backend_log *handle, sessile_log_end *end,
     pthread_mutex_unlock(&log->mutex);
     *poisoned = bad;
     if (bad)
-        return undecided(log, err);
+        return store_undecided(log->name, err);
     remote_call call = remote_log_call(log);
     sessile_status status = send_append(log, &call, end, data, size, count, new_tag, err);
     int durable = !log->r->unsynced && !call.maybe;
@@ -109,7 +102,7 @@ sessile_status remote_append(sessile_backend_log *handle, sessile_log_end *end,
             status = settle_append(log, end, data, size, poisoned, err);
         } else if (!decided) {
             *poisoned = 1;
-            status = undecided(log, err);
+            status = store_undecided(log->name, err);
         }
     }
     if (call.poisoned)
@@ -137,7 +130,7 @@ sessile_status remote_sync(sessile_backend_log *handle, sessile_error *err)
     int bad = log->poisoned, needed = log->settled < seen;
     pthread_mutex_unlock(&log->mutex);
     if (bad)
-        return undecided(log, err);
+        return store_undecided(log->name, err);
     if (!needed)
         return SESSILE_OK;
     remote_call call = remote_log_call(log);

@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-enum {
-    REMOVE = 1,
-    RENAME = 2,
-    BLOB_REPLACE = 4,
-    BLOB_REMOVE = 8,
-    BLOB_LIST = 16,
-    LIST_OTHERS = 32,
-    HAS_LOGS = 64,
-    PUBLISH = 128,
-    FENCE = 256,
-    BLOB_SETTLE = 512,
-    ENDS = 1024
-};
-
 static void remote_free(void *self)
 {
     remote *r = self;
@@ -45,6 +31,9 @@ static void remote_free(void *self)
 /* A server sweeps its own store: the table has no such function. */
 #define remote_sweep NULL
 
+/* Not 0: the server's store has that function. */
+#define HAS(name) (r->functions & SESSILE__V1__RECORD_FUNCTION__FUNCTION_##name)
+
 static void fill_table(remote *r, unsigned capabilities)
 {
     sessile_backend *t = &r->table;
@@ -57,28 +46,21 @@ static void fill_table(remote *r, unsigned capabilities)
         .free = remote_free,
         .watch = remote_watch,
         .set_timeout = remote_set_timeout,
-        .fence = r->functions & FENCE ? remote_fence : NULL,
-        .blob_settle = r->functions & BLOB_SETTLE ? remote_blob_settle : NULL,
+        .fence = remote_fence,
+        .blob_settle = remote_blob_settle,
         .clock = remote_clock,
     };
-    if (!(r->functions & ENDS))
-        t->ends = NULL;
-    if (!(r->functions & REMOVE))
-        t->remove = NULL;
-    if (!(r->functions & RENAME))
-        t->rename = NULL;
-    if (!(r->functions & BLOB_REPLACE))
-        t->blob_replace = NULL;
-    if (!(r->functions & BLOB_REMOVE))
-        t->blob_remove = NULL;
-    if (!(r->functions & BLOB_LIST))
-        t->blob_list = NULL;
-    if (!(r->functions & LIST_OTHERS))
-        t->list_others = NULL;
-    if (!(r->functions & HAS_LOGS))
-        t->has_logs = NULL;
-    if (!(r->functions & PUBLISH))
-        t->draft_publish = NULL;
+    t->remove = HAS(REMOVE) ? t->remove : NULL;
+    t->rename = HAS(RENAME) ? t->rename : NULL;
+    t->blob_replace = HAS(BLOB_REPLACE) ? t->blob_replace : NULL;
+    t->blob_remove = HAS(BLOB_REMOVE) ? t->blob_remove : NULL;
+    t->blob_list = HAS(BLOB_LIST) ? t->blob_list : NULL;
+    t->list_others = HAS(LIST_OTHERS) ? t->list_others : NULL;
+    t->has_logs = HAS(HAS_LOGS) ? t->has_logs : NULL;
+    t->draft_publish = HAS(DRAFT_PUBLISH) ? t->draft_publish : NULL;
+    t->fence = HAS(FENCE) ? t->fence : NULL;
+    t->blob_settle = HAS(BLOB_SETTLE) ? t->blob_settle : NULL;
+    t->ends = HAS(ENDS) ? t->ends : NULL;
 }
 
 /* ---------------------------------------------------------------------- the server */

@@ -27,33 +27,72 @@ static void dial(rpc_channel *channel);
 
 /* ---------------------------------------------------------------------- its life */
 
-sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
-                                rpc_tls *tls, const rpc_limits *limits,
-                                sessile_error *err)
+static sessile_status find(rpc_target *out, const char *address, sessile_error *err)
 {
-    rpc_channel *channel = mem_zalloc(&loop->alloc, sizeof *channel);
+    sessile_status status = addresses_find(&out->found, address, err);
+
+    if (status)
+        return status;
+    if (!out->found.host[0] || strlen(address) >= sizeof out->authority)
+        address = "localhost";
+    memcpy(out->authority, address, strlen(address) + 1);
+    return SESSILE_OK;
+}
+
+sessile_status rpc_target_find(rpc_target **out, const char *address, const allocator *a,
+                               sessile_error *err)
+{
+    rpc_target *target = mem_zalloc(a, sizeof *target);
     sessile_status status;
 
     *out = NULL;
+    if (!target)
+        return fail_nomem(err);
+    target->alloc = *a;
+    status = find(target, address, err);
+    if (status)
+        rpc_target_free(target);
+    else
+        *out = target;
+    return status;
+}
+
+void rpc_target_free(rpc_target *target)
+{
+    if (!target)
+        return;
+    allocator a = target->alloc;
+    mem_free(&a, target, sizeof *target);
+}
+
+sessile_status rpc_channel_open_to(rpc_channel **out, rpc_loop *loop,
+                                   const rpc_target *target, rpc_tls *tls,
+                                   const rpc_limits *limits, sessile_error *err)
+{
+    rpc_channel *channel = mem_zalloc(&loop->alloc, sizeof *channel);
+
+    *out = channel;
     if (!channel)
         return fail_nomem(err);
     channel->alloc = loop->alloc;
     channel->loop = loop;
+    channel->target = *target;
     channel->tls = tls;
     tls_retain(tls);
     channel->limits = limits ? *limits : loop->limits;
     channel->kick.deliver = kicked;
-    status = addresses_find(&channel->to.found, address, err);
-    if (status) {
-        rpc_tls_drop(tls);
-        mem_free(&loop->alloc, channel, sizeof *channel);
-        return status;
-    }
-    if (!channel->to.found.host[0] || strlen(address) >= sizeof channel->to.authority)
-        address = "localhost";
-    memcpy(channel->to.authority, address, strlen(address) + 1);
-    *out = channel;
     return SESSILE_OK;
+}
+
+sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
+                                rpc_tls *tls, const rpc_limits *limits,
+                                sessile_error *err)
+{
+    rpc_target target = {.alloc = loop->alloc};
+    sessile_status status = find(&target, address, err);
+
+    *out = NULL;
+    return status ? status : rpc_channel_open_to(out, loop, &target, tls, limits, err);
 }
 
 static void kick(rpc_channel *channel)
@@ -118,7 +157,7 @@ void channel_ready(rpc_channel *channel, conn *c)
     channel->link.failures = 0;
     channel->link.retry_us = 0;
     channel->link.fault = RPC_FAULT_NONE;
-    channel->to.tried = 0;
+    channel->tried = 0;
     while ((one = channel->waiting.first)) {
         channel_unqueue(channel, one);
         request_submit(one, c);
@@ -145,12 +184,12 @@ static void failed(rpc_channel *channel)
     uint64_t pause = PAUSE_US;
     unsigned i;
 
-    channel->to.next = (channel->to.next + 1) % channel->to.found.count;
-    if (++channel->to.tried < channel->to.found.count) {
+    channel->next = (channel->next + 1) % channel->target.found.count;
+    if (++channel->tried < channel->target.found.count) {
         kick(channel);
         return;
     }
-    channel->to.tried = 0;
+    channel->tried = 0;
     for (i = 0; i < channel->link.failures && pause < PAUSE_MAX_US; i++)
         pause *= 2;
     if (pause > PAUSE_MAX_US)
@@ -188,7 +227,7 @@ void channel_lost(rpc_channel *channel, conn *c)
 
 static void dial(rpc_channel *channel)
 {
-    const address *to = &channel->to.found.list[channel->to.next];
+    const address *to = &channel->target.found.list[channel->next];
     int one = 1,
         fd = socket(to->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     conn *c;
@@ -215,7 +254,7 @@ static void dial(rpc_channel *channel)
     address_print(to, c->owner.peer);
     channel->link.conn = c;
     channel->link.ready = 0;
-    conn_dial(c, channel, channel->tls, channel->to.found.host);
+    conn_dial(c, channel, channel->tls, channel->target.found.host);
 }
 
 static void kicked(mail *m)

@@ -6,17 +6,20 @@
 #include "rpc/fields.h"
 #include "rpc/stream.h"
 
+struct rpc_target {
+    allocator alloc;
+    addresses found;
+    char authority[300];
+};
+
 struct rpc_channel {
     allocator alloc;
     rpc_loop *loop;
     rpc_tls *tls;
     rpc_limits limits;
-    struct {
-        addresses found;
-        size_t next;  /* of them, to be tried */
-        size_t tried; /* since one worked */
-        char authority[300];
-    } to;
+    rpc_target target;
+    size_t next;  /* of its addresses, to be tried */
+    size_t tried; /* since one worked */
     struct {
         conn *conn; /* new requests go there; NULL: none */
         int ready;

@@ -118,7 +118,7 @@ void request_submit(rpc_request *request, conn *c)
     own[n++] = http2_nv(":method", "POST");
     own[n++] = http2_nv(":scheme", c->tls ? "https" : "http");
     own[n++] = http2_nv(":path", request->ask.path);
-    own[n++] = http2_nv(":authority", request->channel->to.authority);
+    own[n++] = http2_nv(":authority", request->channel->target.authority);
     own[n++] = http2_nv("te", "trailers");
     own[n++] = http2_nv("content-type", "application/grpc");
     if (request->ask.deadline_us != UINT64_MAX) {
@@ -249,7 +249,8 @@ static void headers_done(stream *s)
 static void data(stream *s, const unsigned char *bytes, size_t size)
 {
     rpc_request *request = of(s);
-    request->replies.message(request->ud, request, bytes, size);
+    if (request->replies.message)
+        request->replies.message(request->ud, request, bytes, size);
 }
 
 /* The code for an answer that has none, by the specification of gRPC. */

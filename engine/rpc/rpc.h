@@ -253,6 +253,16 @@ typedef struct rpc_request rpc_request;
 sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
                                 rpc_tls *tls, const rpc_limits *limits,
                                 sessile_error *err);
+/* Where a channel connects, found ahead: a name waits for a server of names, which a loop
+ * must not do. Any thread. INVALID: no such address, or its name is not known. NOMEM. */
+typedef struct rpc_target rpc_target;
+sessile_status rpc_target_find(rpc_target **out, const char *address, const allocator *a,
+                               sessile_error *err);
+void rpc_target_free(rpc_target *target); /* NULL is ignored */
+/* As rpc_channel_open(), which waits nowhere; the target is copied. NOMEM. */
+sessile_status rpc_channel_open_to(rpc_channel **out, rpc_loop *loop,
+                                   const rpc_target *target, rpc_tls *tls,
+                                   const rpc_limits *limits, sessile_error *err);
 /* Its requests end as UNAVAILABLE first. Before the loop is closed. */
 void rpc_channel_close(rpc_channel *channel);
 /* Why the last connection of a channel failed, where another address or a later try would
@@ -286,6 +296,7 @@ typedef struct rpc_result {
 /* What a client is told. `ended` is called exactly once, and last, also for a request
  * that could not be sent; afterwards the request is gone. */
 typedef struct rpc_replies {
+    /* NULL: what comes is dropped */
     void (*message)(void *ud, rpc_request *request, const void *data, size_t size);
     void (*ended)(void *ud, rpc_request *request, const rpc_result *result);
     void (*drained)(void *ud, rpc_request *request); /* may be NULL */

@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#include "api/inside.h"
 #include "base/os.h"
 
 /* The longest that a call may wait for other writers, also without a deadline. */
@@ -155,24 +156,7 @@ static void set_lane(call *c)
         c->job.lane = hash64(&c, sizeof c) | 1;
 }
 
-/* The session of a request in JSON is not known before a worker has read it. */
-static void translate_job(job *j)
-{
-    call *c = (call *)j;
-    sessile_error err;
-    sessile_status status = SESSILE_OK;
-    error_clear(&err);
-    if (!rpc_call_over(c->rpc))
-        status = http_translate(c, &err);
-    if (status) {
-        call_fail(c, &err);
-        call_release(c);
-        return;
-    }
-    set_lane(c);
-    c->job.run = run_job;
-    pool_put(c->server->pool, &c->job);
-}
+static void translate_job(job *j);
 
 void call_submit(call *c)
 {
@@ -365,7 +349,7 @@ sessile_status call_names(call *c, const Sessile__V1__Session *names,
 int call_time_left(const call *c)
 {
     uint64_t deadline = rpc_call_deadline(c->rpc);
-    uint64_t now = os_current->clock_us(os_current->ud);
+    uint64_t now = os_now_us();
     if (deadline == UINT64_MAX)
         return WAIT_MS;
     if (deadline <= now)
@@ -410,6 +394,7 @@ sessile_status call_session(call *c, const Sessile__V1__Session *names,
     pthread_mutex_lock(&c->mutex);
     c->session = session;
     pthread_mutex_unlock(&c->mutex);
+    api_moment_begin(session, fresh);
     *out = session;
     return SESSILE_OK;
 }
@@ -441,6 +426,7 @@ void call_poke(call *c)
 static int give_back(call *c, sessile_status status)
 {
     int removed = memories_give(c, status);
+    api_moment_end(c->session);
     pthread_mutex_lock(&c->mutex);
     sessile_session *session = c->session;
     c->session = NULL;
@@ -503,7 +489,44 @@ static sessile_status find_caller(call *c, sessile_error *err)
         span_fail(&credential, sessile_status_name(status));
     span_end(&credential);
     note_credential(c, status);
+    if (status) {
+        c->flags |= STATUS_NOBODY | STATUS_AGAIN;
+        c->view = NULL;
+    }
     return status;
+}
+
+static void drop_view(call *c)
+{
+    if (c->view != c->server->store)
+        sessile_store_close(c->view);
+    c->view = NULL;
+}
+
+/* A request in JSON, which a worker reads for those alone who may call. Its session is
+ * known then, and it waits for it like any other, or is refused. */
+static void translate_job(job *j)
+{
+    call *c = (call *)j;
+    sessile_error err;
+    error_clear(&err);
+    if (rpc_call_over(c->rpc)) {
+        call_release(c);
+        return;
+    }
+    sessile_status status = find_caller(c, &err);
+    if (!status)
+        status = http_translate(c, &err);
+    if (!status) {
+        set_lane(c);
+        c->job.run = run_job;
+        status = pool_submit(c->server->pool, &c->job, &err);
+    }
+    if (status) {
+        call_fail(c, &err);
+        drop_view(c);
+        call_release(c);
+    }
 }
 
 static void finish(call *c, sessile_status status, const sessile_error *err)
@@ -517,8 +540,7 @@ static void finish(call *c, sessile_status status, const sessile_error *err)
         else
             http_finish(c, SESSILE_OK, NULL);
     }
-    if (c->view != c->server->store)
-        sessile_store_close(c->view);
+    drop_view(c);
     arena_free(&c->arena);
 }
 
@@ -527,22 +549,21 @@ void call_run(call *c)
     service *s = c->server;
     ProtobufCMessage *request;
     sessile_error err;
-    sessile_status status;
+    sessile_status status = SESSILE_OK;
 
     observe_taken(c);
-    if (rpc_call_over(c->rpc))
+    if (rpc_call_over(c->rpc)) {
+        drop_view(c);
         return;
+    }
     error_clear(&err);
     arena_init(&c->arena, &s->alloc);
     c->flags = c->method->flags & METHOD_READS ? STATUS_AGAIN : 0;
-    status = find_caller(c, &err);
-    if (status) {
-        c->flags |= STATUS_NOBODY | STATUS_AGAIN;
-        c->view = NULL;
-    } else {
+    if (!c->view)
+        status = find_caller(c, &err);
+    if (!status)
         status = decode_request(c->method->input, c->request.data, c->request.size,
                                 &c->arena, &request, &err);
-    }
     if (!status)
         status = run_method(c, request, &err);
     if (atomic_load(&c->stream))
@@ -556,6 +577,7 @@ void call_run(call *c)
 
 void call_stay(call *c, const call_stream *stream, void *own)
 {
+    api_moment_end(c->session);
     atomic_fetch_add(&c->references, 1);
     c->own = own;
     atomic_store(&c->stream, stream);

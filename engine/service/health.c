@@ -5,8 +5,9 @@
  * or a question of nodes.c. So a server that answers and cannot serve says so, and asking
  * often costs the store nothing. No credential is needed.
  *
- * "" and the names of services: it serves. "replicas": as many standbys as are wanted
- * wait for commits; not part of "", since a server that lacks one can still read.
+ * "" and the names of services that it has: it serves. "replicas": as many standbys as
+ * are wanted wait for commits; not part of "", since a server that lacks one can still
+ * read.
  */
 #include "service/nodes.h"
 #include "service/observe.h"
@@ -34,10 +35,10 @@ struct watcher {
     int told; /* the last status; -1: none */
 };
 
-static asked what_is_asked(const void *request)
+static asked what_is_asked(const service *s, const void *request)
 {
     const Grpc__Health__V1__HealthCheckRequest *r = request;
-    if (!*r->service || method_has_service(r->service))
+    if (!*r->service || method_serves(s, r->service))
         return ASKED_SERVER;
     return strcmp(r->service, "replicas") == 0 ? ASKED_REPLICAS : ASKED_NOBODY;
 }
@@ -60,7 +61,7 @@ static sessile_status reply(call *c, int status, sessile_error *err)
 
 static sessile_status check_health(call *c, const void *request, sessile_error *err)
 {
-    asked what = what_is_asked(request);
+    asked what = what_is_asked(c->server, request);
     if (what == ASKED_NOBODY)
         return fail(err, SESSILE_NOTFOUND, "this server has no service of that name");
     return reply(c, status_of(c->server->nodes, what), err);
@@ -72,7 +73,7 @@ static sessile_status check_health(call *c, const void *request, sessile_error *
 static watcher *watch_for(call *c, asked what)
 {
     nodes *n = c->server->nodes;
-    peers *p = peers_of(n, c->rpc);
+    peers *p = peers_of(c->server, rpc_call_loop(c->rpc));
     watcher *w = p ? mem_zalloc(&n->alloc, sizeof *w) : NULL;
     if (!w)
         return NULL;
@@ -90,7 +91,7 @@ static watcher *watch_for(call *c, asked what)
 
 static sessile_status watch_health(call *c, const void *request, sessile_error *err)
 {
-    const watcher *w = watch_for(c, what_is_asked(request));
+    const watcher *w = watch_for(c, what_is_asked(c->server, request));
     return w ? reply(c, w->told, err) : fail_nomem(err);
 }
 

@@ -2,9 +2,10 @@
  * http.c: requests over HTTP that are not gRPC: which method they are for, and what they
  * ask.
  *
- * A request of JSON becomes the bytes of the same request in protobuf, on a worker, and
- * goes the way of every call from there: the same checks, the same lane, the same method.
- * Parsing it on the loop would hold up others.
+ * A request of JSON becomes the bytes of the same request in protobuf, on a worker and
+ * once its credential was accepted, and goes the way of every call from there: the same
+ * checks, the same lane and its limit, the same method. Parsing it on the loop would hold
+ * up others.
  */
 #include "service/http.h"
 
@@ -34,9 +35,7 @@ static int is_json_type(const char *type)
 
 static void answer_health(service *s, rpc_call *rpc)
 {
-    const int serves =
-        atomic_load(&s->stops) == 0 && (!s->nodes || nodes_serving(s->nodes));
-    if (!serves)
+    if (!service_serves(s))
         rpc_http_reply(rpc, 503, "text/plain", "not serving\n", 12);
     else
         rpc_http_reply(rpc, 200, "text/plain", "ok\n", 3);

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "base/names.h"
+
 enum { TABLE = 8192 };
 
 struct kept {
@@ -92,15 +94,11 @@ static uint64_t key_of(const sessile_session_options *names)
     return hash64(parts, sizeof parts);
 }
 
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 static int is_of(const kept *one, const sessile_session_options *names)
 {
-    return same(one->names[0], names->id) && same(one->names[1], names->agent) &&
-           same(one->names[2], names->user);
+    return slice_same(one->names[0], names->id) &&
+           slice_same(one->names[1], names->agent) &&
+           slice_same(one->names[2], names->user);
 }
 
 static kept *kept_new(keep *k, const sessile_session_options *names, uint64_t key)
@@ -194,17 +192,6 @@ static kept *borrow(keep *k, const sessile_session_options *names, uint64_t key)
     if (one && one->users++ == 0)
         leave_list(k, one);
     return one;
-}
-
-const service_defaults *service_defaults_of(const service *s, sessile_slice agent)
-{
-    for (size_t i = 0; i < s->settings.default_count; i++) {
-        const char *name = s->settings.defaults[i].agent;
-        if (!name || (strlen(name) == agent.size &&
-                      memcmp(name, agent.size ? agent.data : "", agent.size) == 0))
-            return &s->settings.defaults[i];
-    }
-    return NULL;
 }
 
 static sessile_status open_one(keep *k, kept *one, const sessile_session_options *names,

@@ -88,6 +88,17 @@ sessile_status call_memory(call *c, const Sessile__V1__Memory *names, int make,
     return status ? status : take_memory(c, &options, make, out, err);
 }
 
+sessile_status call_memory_to_write(call *c, const Sessile__V1__Memory *names, int make,
+                                    sessile_memory **out, sessile_error *err)
+{
+    sessile_session_options options;
+    sessile_status status = call_memory_names(c, names, &options, err);
+    *out = NULL;
+    if (!status)
+        status = call_may_remember(c, options.agent, err);
+    return status ? status : take_memory(c, &options, make, out, err);
+}
+
 /* ---------------------------------------------------------------------- of a session */
 
 /* Adds a memory if it is there. */

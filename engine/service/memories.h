@@ -17,6 +17,10 @@
  * there. NOTFOUND, DENIED and so on, as sessile_memory_open() says. */
 sessile_status call_memory(call *c, const Sessile__V1__Memory *names, int make,
                            sessile_memory **out, sessile_error *err);
+/* The same of a memory to which entries are written. DENIED: nothing is written for its
+ * agent (call_may_remember()). */
+sessile_status call_memory_to_write(call *c, const Sessile__V1__Memory *names, int make,
+                                    sessile_memory **out, sessile_error *err);
 /* Its names, as call_names() has those of a session. INVALID: there are none; an id; a
  * user of a shared memory. */
 sessile_status call_memory_names(call *c, const Sessile__V1__Memory *names,

@@ -51,14 +51,6 @@ const method *method_any(size_t i)
     return NULL;
 }
 
-int method_has_service(const char *name)
-{
-    for (size_t t = 0; t < TABLES; t++)
-        if (strcmp(tables[t].service, name) == 0)
-            return 1;
-    return 0;
-}
-
 const method *method_find(const char *path)
 {
     const char *name = *path == '/' ? strchr(path + 1, '/') : NULL;
@@ -103,6 +95,15 @@ const char *method_service(const service *s, size_t i)
             return last;
     }
     return NULL;
+}
+
+int method_serves(const service *s, const char *name)
+{
+    const char *one;
+    for (size_t i = 0; (one = method_service(s, i)); i++)
+        if (strcmp(one, name) == 0)
+            return 1;
+    return 0;
 }
 
 size_t method_number(const method *m)

@@ -79,17 +79,24 @@ static sessile_status open_memory(call *c, const void *request, sessile_error *e
     sessile_session_options names;
     sessile_memory_options options;
     sessile_memory *made;
+    sessile_error off;
     sessile_status status = call_memory_names(c, r->memory, &names, err);
     if (status)
         return status;
+    get.memory = r->memory;
     sessile_memory_options_init(&options);
     options.agent = names.agent;
     options.user = names.user;
     options.consent = sessile_text(r->consent);
     options.language = sessile_text(r->language);
+    status = call_may_remember(c, names.agent, &off);
+    if (status && *r->consent)
+        return fail(err, off.code, "%s", off.message);
+    options.must_exist = status != SESSILE_OK;
     status = sessile_memory_open(&made, c->view, &options, err);
     sessile_memory_close(made);
-    get.memory = r->memory;
+    if (status == SESSILE_NOTFOUND && options.must_exist)
+        return fail(err, off.code, "%s", off.message); /* it would be made now */
     return status ? status : get_memory(c, &get, err);
 }
 
@@ -107,6 +114,8 @@ static sessile_status set_consent(call *c, const void *request, sessile_error *e
     sessile_consent_options options;
     size_t erased = 0;
     sessile_status status = call_memory_names(c, r->memory, &names, err);
+    if (!status && r->given)
+        status = call_may_remember(c, names.agent, err);
     if (status)
         return status;
     sessile_consent_options_init(&options);
@@ -148,7 +157,7 @@ static sessile_status write_memory(call *c, const void *request, sessile_error *
     if (!status && !ids)
         status = fail_nomem(err);
     if (!status)
-        status = call_memory(c, r->memory, 1, &memory, err);
+        status = call_memory_to_write(c, r->memory, 1, &memory, err);
     if (!status)
         status = sessile_memory_write(memory, entries, r->n_entries, ids, err);
     return status ? status : reply_ids(c, ids, r->n_entries, err);
@@ -167,8 +176,10 @@ static sessile_status change_memory(call *c, const void *request, sessile_error 
     if (!status)
         status = read_word(WORD_VERDICT, r->verdict, "ChangeMemoryRequest.verdict",
                            &verdict, err);
-    if (!status)
-        status = call_memory(c, r->memory, 1, &memory, err);
+    if (!status && r->n_entries)
+        status = call_memory_to_write(c, r->memory, 1, &memory, err);
+    else if (!status)
+        status = call_memory(c, r->memory, 0, &memory, err);
     if (status)
         return status;
     sessile_memory_change change = {

@@ -14,7 +14,8 @@
 /* ---------------------------------------------------------------------- requests */
 
 static sessile_status read_config(call *c, const Sessile__V1__MemoryRunConfig *r,
-                                  sessile_memory_run_options *out, sessile_error *err)
+                                  begun *of, sessile_memory_run_options *out,
+                                  sessile_error *err)
 {
     sessile_memory_run_options_init(out);
     if (!r)
@@ -27,8 +28,10 @@ static sessile_status read_config(call *c, const Sessile__V1__MemoryRunConfig *r
     out->embed_batch = r->embed_batch ? r->embed_batch : out->embed_batch;
     sessile_status status =
         read_reason(r->reason, "MemoryRunConfig.reason", &out->reason, err);
-    return status ? status
-                  : read_policies(c, r->policies, r->n_policies, &out->policy, err);
+    if (!status)
+        status = read_policies(c, r->policies, r->n_policies, &of->policy, err);
+    out->policy = of->policy;
+    return status;
 }
 
 static sessile_status read_items(call *c, const Sessile__V1__RecallItems *r,
@@ -88,7 +91,7 @@ static sessile_status read_recall(call *c, const Sessile__V1__RecallRequest *r,
 static sessile_status begin_recall(call *c, const Sessile__V1__RecallRequest *r,
                                    begun *out, sessile_error *err)
 {
-    sessile_memory_run_options options = {.policy = NULL};
+    sessile_memory_run_options options;
     sessile_recall_options recall;
     memory_set set = {.count = 0};
     sessile_status status = call_session(c, r->session, &out->session, err);
@@ -97,20 +100,20 @@ static sessile_status begin_recall(call *c, const Sessile__V1__RecallRequest *r,
     if (!status)
         status = read_recall(c, r, &set, &recall, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
-    if (!status)
-        status = sessile_recall_begin(&out->memory_run, out->session, set.at, set.count,
-                                      &recall, &options, err);
-    sessile_policy_free(options.policy);
-    return status;
+        status = read_config(c, r->config, out, &options, err);
+    return status ? status
+                  : sessile_recall_begin(&out->memory_run, out->session, set.at,
+                                         set.count, &recall, &options, err);
 }
 
 static sessile_status begin_remember(call *c, const Sessile__V1__RememberRequest *r,
                                      begun *out, sessile_error *err)
 {
-    sessile_memory_run_options options = {.policy = NULL};
+    sessile_memory_run_options options;
     memory_set set = {.count = 0};
     sessile_status status = call_session(c, r->session, &out->session, err);
+    if (!status)
+        status = call_may_remember(c, sessile_session_agent(out->session), err);
     if (!status)
         status = call_memories(c, out->session, r->memories, r->n_memories, &set, err);
     if (!status && set.count == 0)
@@ -118,63 +121,53 @@ static sessile_status begin_remember(call *c, const Sessile__V1__RememberRequest
                       "the session has no memory to remember in: open one first, with "
                       "the user's consent");
     if (!status)
-        status = read_config(c, r->config, &options, err);
-    if (!status)
-        status = sessile_remember_begin(&out->memory_run, out->session, set.at, set.count,
-                                        &options, err);
-    sessile_policy_free(options.policy);
-    return status;
+        status = read_config(c, r->config, out, &options, err);
+    return status ? status
+                  : sessile_remember_begin(&out->memory_run, out->session, set.at,
+                                           set.count, &options, err);
 }
 
 static sessile_status begin_tidy(call *c, const Sessile__V1__TidyRequest *r, begun *out,
                                  sessile_error *err)
 {
-    sessile_memory_run_options options = {.policy = NULL};
+    sessile_memory_run_options options;
     sessile_memory *memory;
-    sessile_status status = call_memory(c, r->memory, 0, &memory, err);
+    sessile_status status = call_memory_to_write(c, r->memory, 0, &memory, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
+        status = read_config(c, r->config, out, &options, err);
     if (!status && r->entries) {
         options.has_ids = 1;
         options.ids = r->entries->ids;
         options.id_count = r->entries->n_ids;
     }
-    if (!status)
-        status = sessile_tidy_begin(&out->memory_run, memory, &options, err);
-    sessile_policy_free(options.policy);
-    return status;
+    return status ? status : sessile_tidy_begin(&out->memory_run, memory, &options, err);
 }
 
 static sessile_status begin_admit(call *c, const Sessile__V1__AdmitRequest *r, begun *out,
                                   sessile_error *err)
 {
-    sessile_memory_run_options options = {.policy = NULL};
+    sessile_memory_run_options options;
     sessile_memory_write_entry *entries;
     sessile_memory *memory;
     sessile_status status = read_entries(c, r->entries, r->n_entries, &entries, err);
     if (!status)
-        status = call_memory(c, r->memory, 1, &memory, err);
+        status = call_memory_to_write(c, r->memory, 1, &memory, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
-    if (!status)
-        status = sessile_admit_begin(&out->memory_run, memory, entries, r->n_entries,
-                                     &options, err);
-    sessile_policy_free(options.policy);
-    return status;
+        status = read_config(c, r->config, out, &options, err);
+    return status ? status
+                  : sessile_admit_begin(&out->memory_run, memory, entries, r->n_entries,
+                                        &options, err);
 }
 
 static sessile_status begin_embed(call *c, const Sessile__V1__EmbedRequest *r, begun *out,
                                   sessile_error *err)
 {
-    sessile_memory_run_options options = {.policy = NULL};
+    sessile_memory_run_options options;
     sessile_memory *memory;
-    sessile_status status = call_memory(c, r->memory, 0, &memory, err);
+    sessile_status status = call_memory_to_write(c, r->memory, 0, &memory, err);
     if (!status)
-        status = read_config(c, r->config, &options, err);
-    if (!status)
-        status = sessile_embed_begin(&out->memory_run, memory, &options, err);
-    sessile_policy_free(options.policy);
-    return status;
+        status = read_config(c, r->config, out, &options, err);
+    return status ? status : sessile_embed_begin(&out->memory_run, memory, &options, err);
 }
 
 /* ---------------------------------------------------------------------- outcomes */

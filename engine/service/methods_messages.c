@@ -12,6 +12,8 @@ static sessile_status append_message(call *c, const void *request, sessile_error
     sessile_id entry = SESSILE_NO_ID;
     sessile_status status = call_session(c, r->session, &session, err);
     if (!status)
+        status = call_may_add(c, sessile_session_agent(session), err);
+    if (!status)
         status = sessile_append(session, json_slice(r->message), &entry, err);
     return status ? status : reply_written(c, entry, err);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/inside.h"
 #include "sessile_guard.h"
 
 enum { ROWS = 100, ROWS_MOST = 1000 };
@@ -27,18 +28,15 @@ static void fill_life(call *c, Sessile__V1__SessionInfo *out,
     out->expires_ms = life->expires_ms;
 }
 
-sessile_status reply_info(call *c, sessile_session *session, sessile_error *err)
+static sessile_status fill_info(call *c, Sessile__V1__SessionInfo *out,
+                                sessile_session *session, sessile_error *err)
 {
-    Sessile__V1__SessionInfo *out = call_make(c, &sessile__v1__session_info__descriptor);
     sessile_life_info life;
     sessile_link link;
     sessile_error damaged;
     char *title;
     size_t size;
     uint64_t lost;
-
-    if (!out)
-        return fail_nomem(err);
     sessile_status status = sessile_title(session, &title, &size, err);
     if (status)
         return status;
@@ -63,10 +61,41 @@ sessile_status reply_info(call *c, sessile_session *session, sessile_error *err)
         out->parent = link_of(c, &link);
     if (sessile_session_damage(session, &lost, &damaged))
         out->damage = call_damage(c, damaged.code, damaged.message, lost);
-    return call_reply(c, &out->base, err);
+    return SESSILE_OK;
 }
 
-/* Made through the caller's own handle: the guard asks whether they may. */
+/* All of one moment: the store is asked once. Of a session that is not the call's, which
+ * the method has just made or opened, it need not be asked again. */
+sessile_status reply_info(call *c, sessile_session *session, sessile_error *err)
+{
+    Sessile__V1__SessionInfo *out = call_make(c, &sessile__v1__session_info__descriptor);
+    if (!out)
+        return fail_nomem(err);
+    api_moment_begin(session, session != c->session);
+    sessile_status status = fill_info(c, out, session, err);
+    if (session != c->session)
+        api_moment_end(session);
+    return status ? status : call_reply(c, &out->base, err);
+}
+
+/* Made through the caller's own handle: the guard asks whether they may. What is there is
+ * opened, also of an agent that gets no more. */
+static sessile_status make_session(call *c, int open,
+                                   const sessile_session_options *options,
+                                   sessile_session **out, sessile_error *err)
+{
+    sessile_error disabled;
+    sessile_status status = call_may_add(c, options->agent, &disabled);
+    if (!status)
+        return open ? sessile_session_open(out, c->view, options, err)
+                    : sessile_create(out, c->view, options, err);
+    if (open)
+        status = sessile_resume(out, c->view, options, err);
+    if (!open || status == SESSILE_NOTFOUND)
+        status = fail(err, disabled.code, "%s", disabled.message);
+    return status;
+}
+
 static sessile_status create_session(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__CreateRequest *r = request;
@@ -80,10 +109,7 @@ static sessile_status create_session(call *c, const void *request, sessile_error
     options.metadata = json_slice(r->metadata);
     configured = service_defaults_of(c->server, options.agent);
     options.ttl_ms = r->ttl_ms || !configured ? r->ttl_ms : configured->ttl_ms;
-    if (r->open && options.id.size)
-        status = sessile_session_open(&session, c->view, &options, err);
-    else
-        status = sessile_create(&session, c->view, &options, err);
+    status = make_session(c, r->open && options.id.size, &options, &session, err);
     if (!status)
         status = reply_info(c, session, err);
     (void)sessile_session_close(session, NULL);

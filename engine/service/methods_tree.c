@@ -98,9 +98,8 @@ static sessile_status get_tree(call *c, const void *request, sessile_error *err)
 /* ----------------------------------------------------------------- forks and children */
 
 /* Names of which what is left out is as of a session: data NULL. */
-static sessile_status read_target(call *c, const Sessile__V1__Session *names,
-                                  const char *title, const Sessile__V1__Json *metadata,
-                                  sessile_session_options *out, sessile_error *err)
+static sessile_status read_names(call *c, const Sessile__V1__Session *names,
+                                 sessile_session_options *out, sessile_error *err)
 {
     Sessile__V1__Session none = SESSILE__V1__SESSION__INIT;
     sessile_status status = call_names(c, names ? names : &none, out, err);
@@ -108,9 +107,22 @@ static sessile_status read_target(call *c, const Sessile__V1__Session *names,
         out->agent = (sessile_slice){NULL, 0};
     if (!names_user(names))
         out->user = (sessile_slice){NULL, 0};
+    return status;
+}
+
+/* What is made of a session. */
+static sessile_status read_target(call *c, const Sessile__V1__Session *names,
+                                  const sessile_session *from, const char *title,
+                                  const Sessile__V1__Json *metadata,
+                                  sessile_session_options *out, sessile_error *err)
+{
+    sessile_status status = read_names(c, names, out, err);
     if (*title)
         out->title = sessile_text(title);
     out->metadata = json_slice(metadata);
+    if (!status)
+        status = call_may_add(
+            c, out->agent.data ? out->agent : sessile_session_agent(from), err);
     return status;
 }
 
@@ -121,7 +133,7 @@ static sessile_status fork_session(call *c, const void *request, sessile_error *
     sessile_session *session, *made = NULL;
     sessile_status status = call_session(c, r->session, &session, err);
     if (!status)
-        status = read_target(c, r->to, r->title, r->metadata, &options, err);
+        status = read_target(c, r->to, session, r->title, r->metadata, &options, err);
     if (!status)
         status = sessile_fork(&made, session, entry_id(r->entry), &options, err);
     if (!status)
@@ -137,7 +149,7 @@ static sessile_status create_child(call *c, const void *request, sessile_error *
     sessile_session *parent, *made = NULL;
     sessile_status status = call_session(c, r->session, &parent, err);
     if (!status)
-        status = read_target(c, r->to, r->title, r->metadata, &options, err);
+        status = read_target(c, r->to, parent, r->title, r->metadata, &options, err);
     if (!status)
         status = sessile_child(&made, parent, r->with_context, &options, err);
     if (!status)
@@ -152,7 +164,7 @@ static sessile_status open_child(call *c, const Sessile__V1__Session *names,
                                  sessile_error *err)
 {
     sessile_session_options options;
-    sessile_status status = read_target(c, names, "", NULL, &options, err);
+    sessile_status status = read_names(c, names, &options, err);
     if (!status && options.id.size == 0)
         status = fail(err, SESSILE_INVALID, "which child? its id is empty");
     if (status)
@@ -171,6 +183,8 @@ static sessile_status end_child(call *c, const void *request, sessile_error *err
     sessile_session *parent, *child = NULL;
     sessile_id merged = SESSILE_NO_ID;
     sessile_status status = call_session(c, r->session, &parent, err);
+    if (!status && r->message)
+        status = call_may_add(c, sessile_session_agent(parent), err);
     if (!status)
         status = open_child(c, r->child, parent, &child, err);
     if (!status && r->message)

@@ -71,12 +71,17 @@ static int number_field(lua_State *L, const char *name)
     return (int)n;
 }
 
-static int flag_field(lua_State *L, const char *name)
+static int row_flag(lua_State *L, int row, const char *name)
 {
-    lua_getfield(L, 2, name);
+    lua_getfield(L, row, name);
     int is = lua_toboolean(L, -1);
     lua_pop(L, 1);
     return is;
+}
+
+static int flag_field(lua_State *L, const char *name)
+{
+    return row_flag(L, 2, name);
 }
 
 /* What is served, and the store that has the records. */
@@ -127,6 +132,8 @@ static void read_defaults(lua_State *L, service_settings *s)
         rows[i].config.fallback = binding_policy_opt(L, -1);
         lua_getfield(L, row, "ttl_ms");
         rows[i].ttl_ms = (int64_t)luaL_optinteger(L, -1, 0);
+        rows[i].disabled = row_flag(L, row, "disabled");
+        rows[i].no_memory = row_flag(L, row, "no_memory");
     }
     s->defaults = rows;
     s->default_count = n;

@@ -18,6 +18,7 @@
 #include "api/inside.h"
 #include "base/os.h"
 #include "service/observe.h"
+#include "service/records.h"
 
 enum {
     FIRST_MS = 5000, /* for the first beat */
@@ -26,11 +27,6 @@ enum {
     ASK_MS = 5000, /* between two questions to a store without nodes */
     SLICE_MS = 20
 };
-
-static uint64_t now_us(void)
-{
-    return os_current->clock_us(os_current->ud);
-}
 
 /* ---------------------------------------------------------------------- hashing */
 
@@ -88,7 +84,7 @@ size_t node_choose(uint64_t key, const uint64_t *hashes, size_t n)
 int nodes_lost(const nodes *n)
 {
     return n->link && !atomic_load(&n->leaving) &&
-           now_us() >= atomic_load(&n->trusted_us);
+           os_now_us() >= atomic_load(&n->trusted_us);
 }
 
 int nodes_owning(const nodes *n)
@@ -99,6 +95,11 @@ int nodes_owning(const nodes *n)
 int nodes_serving(const nodes *n)
 {
     return nodes_owning(n) && !atomic_load(&n->unanswered);
+}
+
+int service_serves(const service *s)
+{
+    return atomic_load(&s->stops) == 0 && (!s->nodes || nodes_serving(s->nodes));
 }
 
 int nodes_replicated(const nodes *n)
@@ -171,14 +172,16 @@ static int is_same(const nodes *n, const store_beat *beat)
     return 1;
 }
 
+/* This thread alone changes them, so it reads them without the mutex, which loops take:
+ * they must not wait for a line of the log to be written. */
 static void take_living(nodes *n, const store_beat *beat)
 {
+    if (is_same(n, beat))
+        return;
+    nodes_tell_living(n, beat);
     pthread_mutex_lock(&n->mutex);
-    int same = is_same(n, beat);
-    if (!same)
-        nodes_tell_living(n, beat);
-    if (!same && mem_grow(&n->alloc, (void **)&n->living, &n->living_room, beat->count,
-                          sizeof *n->living) == 0) {
+    if (mem_grow(&n->alloc, (void **)&n->living, &n->living_room, beat->count,
+                 sizeof *n->living) == 0) {
         if (beat->count)
             memcpy(n->living, beat->others, beat->count * sizeof *n->living);
         n->living_count = beat->count;
@@ -191,7 +194,7 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
 {
     metrics *m = observe_metrics(n->server->observe);
     store_beat beat;
-    uint64_t before = now_us();
+    uint64_t before = os_now_us();
     int64_t now_ms = os_current->now_ms(os_current->ud);
     n->own.sessions = keep_count(n->server->keep);
     n->own.calls = atomic_load(&n->count.here);
@@ -215,19 +218,19 @@ static sessile_status beat_once(nodes *n, int timeout_ms, sessile_error *err)
 /* Does a store without nodes answer? */
 static void ask_store(nodes *n)
 {
-    const sessile_backend *table = n->backend.table;
+    const store *st = service_backend(n->server);
     sessile_error err;
     int found;
-    if (!table->has_logs)
+    if (!st->table->has_logs)
         return;
-    sessile_status status = table->has_logs(n->backend.self, &found, &err);
+    sessile_status status = st->table->has_logs(st->self, &found, &err);
     atomic_store(&n->unanswered, status != SESSILE_OK);
     nodes_tell_answer(n, status, &err);
 }
 
 static void pause_until(nodes *n, uint64_t until)
 {
-    while (now_us() < until && !atomic_load(&n->ending) && !atomic_load(&n->leaving))
+    while (os_now_us() < until && !atomic_load(&n->ending) && !atomic_load(&n->leaving))
         os_current->sleep_ms(os_current->ud, SLICE_MS);
 }
 
@@ -236,7 +239,7 @@ static void *run(void *arg)
     nodes *n = arg;
     sessile_error err;
     while (!atomic_load(&n->ending) && !atomic_load(&n->leaving)) {
-        uint64_t began = now_us();
+        uint64_t began = os_now_us();
         if (n->link)
             nodes_tell_beat(n, beat_once(n, AGAIN_MS, &err), &err);
         else
@@ -251,6 +254,11 @@ sessile_status nodes_start(nodes *n, sessile_error *err)
     service *s = n->server;
     for (int i = 0; i < s->settings.loops; i++) {
         sessile_status status = peers_open(&n->loops[i], n, s->loops[i], err);
+        if (status)
+            return status;
+    }
+    if (n->link && n->settings.affinity) {
+        sessile_status status = meet_start(n, err);
         if (status)
             return status;
     }
@@ -378,9 +386,10 @@ static sessile_status settle(nodes *n, const service_settings *in, sessile_error
  * a living one goes on. */
 static sessile_status join(nodes *n, sessile_error *err)
 {
-    uint64_t until = now_us() + (uint64_t)(LEASE_MS + AGAIN_MS) * 1000;
+    uint64_t until = os_now_us() + (uint64_t)(LEASE_MS + AGAIN_MS) * 1000;
     sessile_status status;
-    while ((status = beat_once(n, FIRST_MS, err)) == SESSILE_EXISTS && now_us() < until)
+    while ((status = beat_once(n, FIRST_MS, err)) == SESSILE_EXISTS &&
+           os_now_us() < until)
         os_current->sleep_ms(os_current->ud, 5 * SLICE_MS);
     return status;
 }
@@ -397,6 +406,8 @@ sessile_status nodes_open(nodes **out, service *s, const service_settings *setti
     n->backend = *api_backend(s->store);
     atomic_init(&n->standbys, -1);
     pthread_mutex_init(&n->mutex, NULL);
+    pthread_mutex_init(&n->meet.mutex, NULL);
+    pthread_cond_init(&n->meet.wake, NULL);
     sessile_status status = settle(n, settings, err);
     if (!status) {
         status = store_nodes_open(&n->link, &n->backend, err);
@@ -417,7 +428,7 @@ static void drop_text(nodes *n, char *text)
     mem_free(&n->alloc, text, text ? strlen(text) + 1 : 0);
 }
 
-void nodes_close(nodes *n)
+void nodes_end(nodes *n)
 {
     if (!n)
         return;
@@ -426,10 +437,22 @@ void nodes_close(nodes *n)
     if (atomic_load(&n->trusted_us))
         nodes_leave(n);
     end_thread(n);
-    for (int i = 0; i < LOOPS_AT_MOST; i++)
+    meet_end(n);
+    for (int i = 0; i < LOOPS_AT_MOST; i++) {
         peers_close(n->loops[i]);
+        n->loops[i] = NULL;
+    }
+}
+
+void nodes_close(nodes *n)
+{
+    if (!n)
+        return;
+    nodes_end(n);
     store_nodes_close(n->link);
     pthread_mutex_destroy(&n->mutex);
+    pthread_mutex_destroy(&n->meet.mutex);
+    pthread_cond_destroy(&n->meet.wake);
     mem_free(&n->alloc, n->living, n->living_room * sizeof *n->living);
     drop_text(n, n->settings.agent);
     drop_text(n, n->settings.cert);

@@ -5,9 +5,10 @@
  * That is a hint: any node may serve any session, and the fence of the store settles what
  * two of them do at once. So nothing is locked and nothing is handed over.
  *
- * nodes.c writes the lease and knows who is alive. peers.c knows, for each loop, who of
- * them can be heard, and chooses the owner. relay.c passes calls on, poke.c tells the
- * owner of what was written elsewhere, nodes_told.c tells the operator.
+ * nodes.c writes the lease and knows who is alive. meet.c looks up where they are.
+ * peers.c knows, for each loop, who of them can be heard, and chooses the owner. relay.c
+ * passes calls on, poke.c tells the owner of what was written elsewhere, nodes_told.c
+ * tells the operator.
  */
 #ifndef SERVICE_NODES_H
 #define SERVICE_NODES_H
@@ -89,6 +90,13 @@ struct nodes {
     peers *loops[LOOPS_AT_MOST];
     pthread_t thread;
     int started;
+    struct {
+        pthread_mutex_t mutex; /* all that follows; and peer.meeting */
+        pthread_cond_t wake;
+        peer *first, *last; /* to be looked up */
+        int ending, started;
+        pthread_t thread;
+    } meet;
 };
 
 /* The name of the node: the one that is given, else its host and port. INVALID: it is no
@@ -108,8 +116,10 @@ sessile_status nodes_start(nodes *n, sessile_error *err);
 void nodes_reload(nodes *n);
 /* Owns nothing any more, and is removed from the store's list. */
 void nodes_leave(nodes *n);
-/* Loops must not be running, and are closed after it: it ends the calls that it knows.
- * NULL is ignored. */
+/* Loops must not be running, and are closed after it: it ends the calls that it knows,
+ * and knows no other node any more. Who has it may go on asking. NULL is ignored. */
+void nodes_end(nodes *n);
+/* The same, and frees it. NULL is ignored. */
 void nodes_close(nodes *n);
 
 /* 1: this node may own sessions: its lease runs, and it is not leaving. */
@@ -119,6 +129,8 @@ int nodes_lost(const nodes *n);
 nodes_figures nodes_look(const nodes *n);
 /* What health says: 1: it serves. */
 int nodes_serving(const nodes *n);
+/* 1: the server takes calls: it serves, and was not told to end. Any thread. */
+int service_serves(const service *s);
 /* 1: as many standbys as are wanted wait for commits, or nobody asked for any. */
 int nodes_replicated(const nodes *n);
 
@@ -143,18 +155,35 @@ typedef struct relay relay;
 typedef struct watcher watcher;
 typedef struct poke poke;
 
+typedef enum meeting {
+    MEET_IDLE,
+    MEET_WAITS, /* in the queue of meet.c */
+    MEET_BUSY   /* its thread looks up where it is, and reads files */
+} meeting;
+
 /* Another node, as one loop sees it. */
 struct peer {
     char name[NODE_NAME + 1], address[NODE_ADDRESS + 1];
     uint64_t hash;
-    rpc_tls *tls;
-    rpc_channel *channel;
+    rpc_channel *channel; /* NULL: not yet */
     peers *peers;
+    meeting meeting;
+    peer *next_met; /* in that queue */
+    /* of meet.c while it is not idle, else of the loop */
+    struct {
+        rpc_target *target; /* until there is a channel */
+        rpc_tls *tls;
+        sessile_status status; /* why there is no target, or no TLS */
+        int wants_target;
+        int reloads;       /* of the certificates in use */
+        uint64_t again_us; /* not to be looked up again before */
+    } way;
     rpc_request *probe; /* a call that makes the connection; NULL: none is on its way */
     int heard;
     int told;      /* the `heard` that the operator was told last */
     int was_heard; /* at least once */
     int gone;      /* not among the living any more; freed with its last relay */
+    peer *next_gone;
     relay *relays;
 };
 
@@ -163,9 +192,11 @@ struct peers {
     nodes *nodes;
     rpc_loop *loop;
     uint64_t version;
-    int reloads; /* of the certificates in use */
+    store_node *rows; /* the living of that version */
+    size_t row_count, row_room;
     peer **list;
     size_t count, capacity;
+    peer *gone;
     watcher *watchers; /* calls that health.c looks after */
     poke *pokes;       /* on their way */
     size_t poke_count;
@@ -175,13 +206,25 @@ struct peers {
 /* NOMEM. */
 sessile_status peers_open(peers **out, nodes *n, rpc_loop *loop, sessile_error *err);
 void peers_close(peers *p);
-/* Of the loop of a call; NULL: the service has no nodes. */
-peers *peers_of(nodes *n, const rpc_call *rpc);
+/* Of a loop; NULL: the service has no nodes, or they have ended. */
+peers *peers_of(const service *s, const rpc_loop *loop);
 /* The node that owns a session, NULL: this one. *alone: this node has lost the database,
  * and hears none of the others. */
 peer *peers_owner(peers *p, uint64_t key, int *alone);
 /* A relay of a peer ended: frees it if it was gone and this was its last. */
 void peer_done(peer *one);
+
+/* ---- meet.c */
+
+/* Starts the thread that looks up the others. IO, NOMEM. */
+sessile_status meet_start(nodes *n, sessile_error *err);
+/* Ends it: each peer is idle then. It may take as long as a server of names. */
+void meet_end(nodes *n);
+/* By the loop of a peer that is idle: it is looked up if it has no channel, and its
+ * certificates are read. */
+void meet_ask(peer *one);
+/* 1: `way` is the loop's. */
+int meet_is_idle(peer *one);
 
 /* ---------------------------------------------------------------------- relays */
 

@@ -70,7 +70,7 @@ void nodes_tell_heard(const peer *one)
 static void tell_lease(nodes *n, const sessile_error *err)
 {
     int lost = nodes_lost(n);
-    uint64_t now = os_current->clock_us(os_current->ud);
+    uint64_t now = os_now_us();
     if (lost == n->told.lost)
         return;
     n->told.lost = lost;

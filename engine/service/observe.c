@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "api/inside.h"
 #include "base/os.h"
+#include "service/nodes.h"
 #include "service/records.h"
 #include "service/telemetry.h"
 #include "service/watch.h"
@@ -39,9 +39,7 @@ static void look_around(void *ud)
     observe *o = ud;
     service *s = o->server;
     rpc_loop_figures all = look_at_loops(s);
-    const int alone = s->records && !(s->settings.services & SERVICE_SESSIONS);
-    store_database db =
-        store_database_look(alone ? &s->records->store : api_backend(s->store));
+    store_database db = store_database_look(service_backend(s));
     metrics_set(o->metrics, METRIC_CONNECTIONS, 0, all.connections);
     metrics_set(o->metrics, METRIC_CONNECTIONS_OPENED, 0, (int64_t)all.accepted);
     metrics_set(o->metrics, METRIC_CONNECTIONS_REFUSED, 0,
@@ -53,7 +51,7 @@ static void look_around(void *ud)
     metrics_set(o->metrics, METRIC_POOL, STATE_IDLE, db.idle);
     metrics_set(o->metrics, METRIC_TIMELINE, 0, db.timeline);
     metrics_set(o->metrics, METRIC_WATCHED, 0, (int64_t)watch_count(s->watch));
-    metrics_set(o->metrics, METRIC_READY, 0, atomic_load(&s->stops) == 0);
+    metrics_set(o->metrics, METRIC_READY, 0, service_serves(s));
     metrics_take_process(o->metrics);
 }
 
@@ -131,7 +129,7 @@ static void say_all(observe *o, int all)
 
 void observe_tick(observe *o)
 {
-    uint64_t now = os_current->clock_us(os_current->ud);
+    uint64_t now = os_now_us();
     if (!o || now - o->seen.us < (uint64_t)TICK_MS * 1000)
         return;
     o->seen.us = now;

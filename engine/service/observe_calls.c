@@ -16,11 +16,6 @@ const char *const observe_rules[OBSERVE_RULES] = {
     "branch_operations", "searches",          "exports",      "grants",
     "failures"};
 
-static uint64_t now_us(void)
-{
-    return os_current->clock_us(os_current->ud);
-}
-
 metrics *observe_metrics(observe *o)
 {
     return o ? o->metrics : NULL;
@@ -34,7 +29,7 @@ void observe_begun(call *c)
     atomic_init(&c->seen.counted, 0);
     if (!o)
         return;
-    c->seen.begun_us = c->seen.waits_us = now_us();
+    c->seen.begun_us = c->seen.waits_us = os_now_us();
     memset(&caller, 0, sizeof caller);
     if (header)
         (void)traceparent_parse(&caller, header, strlen(header));
@@ -64,7 +59,7 @@ void observe_part(call *c, span *out, const char *name, span_kind kind)
 
 void observe_waits(call *c)
 {
-    c->seen.waits_us = now_us();
+    c->seen.waits_us = os_now_us();
 }
 
 void observe_taken(call *c)
@@ -74,7 +69,7 @@ void observe_taken(call *c)
     if (!o)
         return;
     metrics_observe(o->metrics, METRIC_QUEUE_SECONDS, 0,
-                    (now_us() - c->seen.waits_us) * 1000);
+                    (os_now_us() - c->seen.waits_us) * 1000);
     observe_part(c, &wait, "queue", SPAN_INTERNAL);
     span_began(&wait, c->seen.waits_us);
     span_end(&wait);
@@ -118,7 +113,7 @@ static void count_end(call *c, rpc_code code, const char *rule)
     metrics_move(o->metrics, METRIC_CALLS_RUNNING, -1);
     metrics_add(o->metrics, METRIC_CALLS, number, (size_t)code, 1);
     metrics_observe(o->metrics, METRIC_CALL_SECONDS, number,
-                    (now_us() - c->seen.begun_us) * 1000);
+                    (os_now_us() - c->seen.begun_us) * 1000);
     if (code == RPC_RESOURCE_EXHAUSTED && *rule) {
         while (limit < OBSERVE_RULES && strcmp(observe_rules[limit], rule) != 0)
             limit++;

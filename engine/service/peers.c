@@ -5,6 +5,9 @@
  * of them ten times a second. PINGs tell who is there; no call is spent on finding out. A
  * node that is alive in the database and not heard here owns nothing for this loop, until
  * a byte comes back: two nodes that do not hear each other both go on serving.
+ *
+ * Nothing here waits. Where a node is, is looked up by another thread (meet.c); one that
+ * cannot be looked up is not heard, and is tried again.
  */
 #include "service/nodes.h"
 
@@ -12,7 +15,7 @@
 
 #include "base/os.h"
 
-enum { LOOK_MS = 100, PROBE_MS = 1000 };
+enum { LOOK_MS = 100, PROBE_MS = 1000, AGAIN_MS = 5000 };
 
 /* ---------------------------------------------------------------------- one of them */
 
@@ -24,19 +27,11 @@ static void probe_ended(void *ud, rpc_request *request, const rpc_result *result
     one->probe = NULL;
 }
 
-static void probe_message(void *ud, rpc_request *request, const void *data, size_t size)
-{
-    (void)ud;
-    (void)request;
-    (void)data;
-    (void)size;
-}
-
 /* A channel connects when it is asked for something. */
 static void probe(peer *one)
 {
-    static const rpc_replies replies = {probe_message, probe_ended, NULL};
-    uint64_t until = os_current->clock_us(os_current->ud) + (uint64_t)PROBE_MS * 1000;
+    static const rpc_replies replies = {NULL, probe_ended, NULL};
+    uint64_t until = os_now_us() + (uint64_t)PROBE_MS * 1000;
     rpc_request *made;
     if (rpc_request_open(&made, one->channel, "/grpc.health.v1.Health/Check", NULL, 0,
                          until, &replies, one, NULL))
@@ -50,64 +45,60 @@ static void peer_free(nodes *n, peer *one)
 {
     if (one->channel)
         rpc_channel_close(one->channel);
-    if (one->tls)
-        rpc_tls_drop(one->tls);
+    rpc_target_free(one->way.target);
+    rpc_tls_drop(one->way.tls);
     mem_free(&n->alloc, one, sizeof *one);
 }
 
-/* The name that its certificate must have: the host of its address. */
-static void host_of(const char *address, char *out, size_t room)
+static void look_up(peer *one)
 {
-    const char *end = strrchr(address, ':');
-    size_t size = end ? (size_t)(end - address) : strlen(address);
-    if (size >= 2 && address[0] == '[' && address[size - 1] == ']') {
-        address++;
-        size -= 2;
-    }
-    size = size < room ? size : room - 1;
-    memcpy(out, address, size);
-    out[size] = '\0';
+    one->way.again_us = os_now_us() + (uint64_t)AGAIN_MS * 1000;
+    meet_ask(one);
 }
 
-static sessile_status connect_to(peers *p, peer *one, sessile_error *err)
+/* Makes the channel once it is known where the node is, and has new certificates read. */
+static void meet(peer *one)
 {
-    nodes *n = p->nodes;
+    const nodes *n = one->peers->nodes;
     rpc_limits limits;
-    char host[sizeof one->address];
-    rpc_limits_init(&limits);
-    limits.ms.ping = PING_MS;
-    if (n->settings.cert) {
-        host_of(one->address, host, sizeof host);
-        rpc_tls_files files = {n->settings.cert, n->settings.key, n->settings.ca, host};
-        sessile_status status = rpc_tls_open(&one->tls, 0, &files, &n->alloc, err);
-        if (status)
-            return status;
+    if (!meet_is_idle(one))
+        return;
+    if (!one->channel && one->way.target && !one->way.status) {
+        rpc_limits_init(&limits);
+        limits.ms.ping = PING_MS;
+        if (rpc_channel_open_to(&one->channel, one->peers->loop, one->way.target,
+                                one->way.tls, &limits, NULL))
+            return; /* no memory: at the next look */
+        rpc_target_free(one->way.target);
+        one->way.target = NULL;
     }
-    return rpc_channel_open(&one->channel, p->loop, one->address, one->tls, &limits, err);
+    if (one->channel ? n->settings.cert && one->way.reloads != atomic_load(&n->reloads)
+                     : os_now_us() >= one->way.again_us)
+        look_up(one);
 }
 
 static peer *peer_new(peers *p, const store_node *from)
 {
-    nodes *n = p->nodes;
-    sessile_error err;
-    peer *one = mem_zalloc(&n->alloc, sizeof *one);
+    peer *one = mem_zalloc(&p->nodes->alloc, sizeof *one);
     if (!one)
         return NULL;
     memcpy(one->name, from->name, sizeof one->name);
     memcpy(one->address, from->address, sizeof one->address);
     one->hash = node_hash(one->name);
     one->peers = p;
-    if (connect_to(p, one, &err)) {
-        peer_free(n, one);
-        return NULL;
-    }
     return one;
 }
 
 void peer_done(peer *one)
 {
-    if (one->gone && !one->relays)
-        peer_free(one->peers->nodes, one);
+    peers *p = one->peers;
+    if (!one->gone || one->relays || !meet_is_idle(one))
+        return;
+    peer **at = &p->gone;
+    while (*at != one)
+        at = &(*at)->next_gone;
+    *at = one->next_gone;
+    peer_free(p->nodes, one);
 }
 
 /* ---------------------------------------------------------------------- all of them */
@@ -140,11 +131,13 @@ static void let_go(peers *p, size_t i)
     p->list[i] = p->list[--p->count];
     poke_lose(one);
     one->gone = 1;
+    one->next_gone = p->gone;
+    p->gone = one;
     peer_done(one);
 }
 
-/* One that cannot be connected to, by its address or for want of memory, is not there for
- * this loop until the living change again. */
+/* One that there is no memory for is not there for this loop until the living change
+ * again. */
 static void take_up(peers *p, const store_node *row)
 {
     peer *one = peer_new(p, row);
@@ -156,22 +149,37 @@ static void take_up(peers *p, const store_node *row)
         return;
     }
     p->list[p->count++] = one;
+    look_up(one);
+}
+
+/* 1: the living have changed, and p->rows are they. */
+static int copy_living(peers *p)
+{
+    nodes *n = p->nodes;
+    pthread_mutex_lock(&n->mutex);
+    const int changed =
+        p->version != n->version && mem_grow(&n->alloc, (void **)&p->rows, &p->row_room,
+                                             n->living_count, sizeof *p->rows) == 0;
+    if (changed) {
+        if (n->living_count)
+            memcpy(p->rows, n->living, n->living_count * sizeof *p->rows);
+        p->row_count = n->living_count;
+        p->version = n->version;
+    }
+    pthread_mutex_unlock(&n->mutex);
+    return changed;
 }
 
 static void follow(peers *p)
 {
-    nodes *n = p->nodes;
-    pthread_mutex_lock(&n->mutex);
-    if (p->version != n->version) {
-        p->version = n->version;
-        for (size_t i = p->count; i-- > 0;)
-            if (!is_among(p->list[i], n->living, n->living_count))
-                let_go(p, i);
-        for (size_t i = 0; i < n->living_count; i++)
-            if (!has(p, &n->living[i]))
-                take_up(p, &n->living[i]);
-    }
-    pthread_mutex_unlock(&n->mutex);
+    if (!copy_living(p))
+        return;
+    for (size_t i = p->count; i-- > 0;)
+        if (!is_among(p->list[i], p->rows, p->row_count))
+            let_go(p, i);
+    for (size_t i = 0; i < p->row_count; i++)
+        if (!has(p, &p->rows[i]))
+            take_up(p, &p->rows[i]);
 }
 
 /* One loop tells, and not before a node was heard for the first time. */
@@ -188,6 +196,9 @@ static void tell_heard(peer *one)
 
 static void look_at(peer *one)
 {
+    meet(one);
+    if (!one->channel)
+        return;
     int silence = rpc_channel_silence(one->channel);
     one->heard = silence >= 0 && silence <= SILENCE_MS;
     tell_heard(one);
@@ -197,26 +208,23 @@ static void look_at(peer *one)
         relay_lose(one);
 }
 
-/* What cannot be read stays in use; service.c said why. */
-static void follow_certificates(peers *p)
+static void look_at_gone(peers *p)
 {
-    int reloads = atomic_load(&p->nodes->reloads);
-    if (p->reloads == reloads)
-        return;
-    p->reloads = reloads;
-    for (size_t i = 0; i < p->count; i++)
-        if (p->list[i]->tls)
-            (void)rpc_tls_reload(p->list[i]->tls, NULL);
+    peer *next;
+    for (peer *one = p->gone; one; one = next) {
+        next = one->next_gone;
+        peer_done(one);
+    }
 }
 
 static void look(void *arg)
 {
     peers *p = arg;
-    follow_certificates(p);
     if (p->nodes->link && p->nodes->settings.affinity)
         follow(p);
     for (size_t i = 0; i < p->count; i++)
         look_at(p->list[i]);
+    look_at_gone(p);
     health_tell(p);
     if (rpc_loop_after(p->loop, LOOK_MS, look, p) != 0)
         for (size_t i = 0; i < p->count; i++) /* nobody looks any more */
@@ -245,17 +253,23 @@ void peers_close(peers *p)
         relay_lose(one);
         let_go(p, p->count - 1);
     }
+    while (p->gone) {
+        peer *one = p->gone;
+        one->gone = 0; /* while its relays end */
+        relay_lose(one);
+        one->gone = 1;
+        peer_done(one);
+    }
+    mem_free(&n->alloc, p->rows, p->row_room * sizeof *p->rows);
     mem_free(&n->alloc, p->list, p->capacity * sizeof *p->list);
     mem_free(&n->alloc, p, sizeof *p);
 }
 
-peers *peers_of(nodes *n, const rpc_call *rpc)
+peers *peers_of(const service *s, const rpc_loop *loop)
 {
-    const service *s = n->server;
-    const rpc_loop *loop = rpc_call_loop(rpc);
-    for (int i = 0; i < s->settings.loops; i++)
+    for (int i = 0; s->nodes && i < s->settings.loops; i++)
         if (s->loops[i] == loop)
-            return n->loops[i];
+            return s->nodes->loops[i];
     return NULL;
 }
 

@@ -40,15 +40,6 @@ static void poke_free(poke *k)
 
 /* ---------------------------------------------------------------------- on the loop */
 
-static peers *peers_at(const poke *k)
-{
-    const service *s = k->server;
-    for (int i = 0; s->nodes && i < s->settings.loops; i++)
-        if (s->loops[i] == k->loop)
-            return s->nodes->loops[i];
-    return NULL;
-}
-
 static void set_out(peers *p, poke *k, peer *to)
 {
     k->to = to;
@@ -70,14 +61,6 @@ static void come_back(poke *k)
 
 static void tell_owner(void *arg);
 
-static void message(void *ud, rpc_request *request, const void *data, size_t size)
-{
-    (void)ud;
-    (void)request;
-    (void)data;
-    (void)size;
-}
-
 static void ended(void *ud, rpc_request *request, const rpc_result *result)
 {
     poke *k = ud;
@@ -98,10 +81,10 @@ static void ended(void *ud, rpc_request *request, const rpc_result *result)
 /* 1: it is on its way. */
 static int begin(poke *k)
 {
-    static const rpc_replies replies = {message, ended, NULL};
+    static const rpc_replies replies = {NULL, ended, NULL};
     rpc_header headers[2];
     size_t n = 0;
-    uint64_t until = os_current->clock_us(os_current->ud) + (uint64_t)POKE_MS * 1000;
+    uint64_t until = os_now_us() + (uint64_t)POKE_MS * 1000;
     if (k->authorization)
         headers[n++] = (rpc_header){"authorization", k->authorization};
     if (k->device)
@@ -134,7 +117,7 @@ static int joins(const peers *p, const poke *k, const peer *to)
 static void tell_owner(void *arg)
 {
     poke *k = arg;
-    peers *p = peers_at(k);
+    peers *p = peers_of(k->server, k->loop);
     int alone;
     peer *owner = p ? peers_owner(p, k->key, &alone) : NULL;
     if (!owner || p->poke_count >= POKES_MOST || joins(p, k, owner)) {

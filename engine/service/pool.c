@@ -125,7 +125,7 @@ sessile_status pool_submit(pool *p, job *j, sessile_error *err)
     sessile_status status = SESSILE_OK;
     pthread_mutex_lock(&p->mutex);
     lane *l = NULL;
-    if (p->ending || p->refusable >= p->most)
+    if (p->ending || p->refusable - j->refusable >= p->most)
         status = fail(err, SESSILE_BUSY, "%s",
                       p->ending ? "the server is ending: ask another one"
                                 : "too many calls wait: ask again");

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/inside.h"
 #include "base/os.h"
 
 enum { IDLE_MOST = 256, FIRST = 512, UNSENT_MOST = 1 << 22, PACE_MS = 2, LOCK_MS = 500 };
@@ -35,6 +36,12 @@ sessile_status records_open(records **out, const char *url,
     os_cond_init(&r->changed);
     *out = r;
     return SESSILE_OK;
+}
+
+const store *service_backend(const service *s)
+{
+    const int alone = s->records && !(s->settings.services & SERVICE_SESSIONS);
+    return alone ? &s->records->store : api_backend(s->store);
 }
 
 static void close_log(records *r, record_log *log)

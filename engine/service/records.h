@@ -18,19 +18,8 @@ enum {
     RECORD_IDENTITY = 16,
     RECORD_ID = 16,
     RECORD_TAG = 16,
-    RECORD_PIECE = 1 << 20,   /* of one message */
-    RECORD_AHEAD = 64 * 1024, /* what Open answers of each end */
-    RECORD_FUNCTION_REMOVE = 1,
-    RECORD_FUNCTION_RENAME = 2,
-    RECORD_FUNCTION_BLOB_REPLACE = 4,
-    RECORD_FUNCTION_BLOB_REMOVE = 8,
-    RECORD_FUNCTION_BLOB_LIST = 16,
-    RECORD_FUNCTION_LIST_OTHERS = 32,
-    RECORD_FUNCTION_HAS_LOGS = 64,
-    RECORD_FUNCTION_PUBLISH = 128,
-    RECORD_FUNCTION_FENCE = 256,
-    RECORD_FUNCTION_BLOB_SETTLE = 512,
-    RECORD_FUNCTION_ENDS = 1024
+    RECORD_PIECE = 1 << 20,  /* of one message */
+    RECORD_AHEAD = 64 * 1024 /* what Open answers of each end */
 };
 
 /* A log that is open: lent to one call at a time. */
@@ -76,6 +65,9 @@ struct records {
     pthread_t watcher;
     int watching, ending;
 };
+
+/* The backend of what a server serves: of its sessions, or of records alone. Borrowed. */
+const store *service_backend(const service *s);
 
 /* A row of a table of methods. */
 #define RECORD_METHOD(name, run, input, flags) \

@@ -47,7 +47,7 @@ static record_held *expired(records *r, uint64_t now)
 
 static sessile_status begin(records *r, record_held **out, sessile_error *err)
 {
-    uint64_t now = os_current->clock_us(os_current->ud);
+    uint64_t now = os_now_us();
     record_held *h = mem_zalloc(&r->alloc, sizeof *h), *old;
     size_t count = 0;
     *out = NULL;
@@ -103,7 +103,7 @@ static void give_back(records *r, record_held *h)
 {
     pthread_mutex_lock(&r->mutex);
     h->lent = 0;
-    h->used_us = os_current->clock_us(os_current->ud);
+    h->used_us = os_now_us();
     pthread_mutex_unlock(&r->mutex);
 }
 

@@ -14,19 +14,17 @@
 
 /* ---------------------------------------------------------------------- the store */
 
+#define BIT(name) ((unsigned)SESSILE__V1__RECORD_FUNCTION__FUNCTION_##name)
+
 static unsigned functions_of(const sessile_backend *t)
 {
-    return (t->remove ? RECORD_FUNCTION_REMOVE : 0u) |
-           (t->rename ? RECORD_FUNCTION_RENAME : 0u) |
-           (t->blob_replace ? RECORD_FUNCTION_BLOB_REPLACE : 0u) |
-           (t->blob_remove ? RECORD_FUNCTION_BLOB_REMOVE : 0u) |
-           (t->blob_list ? RECORD_FUNCTION_BLOB_LIST : 0u) |
-           (t->list_others ? RECORD_FUNCTION_LIST_OTHERS : 0u) |
-           (t->has_logs ? RECORD_FUNCTION_HAS_LOGS : 0u) |
-           (t->draft_publish ? RECORD_FUNCTION_PUBLISH : 0u) |
-           (t->fence ? RECORD_FUNCTION_FENCE : 0u) |
-           (t->blob_settle ? RECORD_FUNCTION_BLOB_SETTLE : 0u) |
-           (t->ends ? RECORD_FUNCTION_ENDS : 0u);
+    return (t->remove ? BIT(REMOVE) : 0u) | (t->rename ? BIT(RENAME) : 0u) |
+           (t->blob_replace ? BIT(BLOB_REPLACE) : 0u) |
+           (t->blob_remove ? BIT(BLOB_REMOVE) : 0u) |
+           (t->blob_list ? BIT(BLOB_LIST) : 0u) |
+           (t->list_others ? BIT(LIST_OTHERS) : 0u) | (t->has_logs ? BIT(HAS_LOGS) : 0u) |
+           (t->draft_publish ? BIT(DRAFT_PUBLISH) : 0u) | (t->fence ? BIT(FENCE) : 0u) |
+           (t->blob_settle ? BIT(BLOB_SETTLE) : 0u) | (t->ends ? BIT(ENDS) : 0u);
 }
 
 static sessile_status describe(call *c, const void *request, sessile_error *err)

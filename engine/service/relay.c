@@ -345,7 +345,7 @@ static int key_of(call *c, uint64_t *key)
 static int route(call *c)
 {
     nodes *n = c->server->nodes;
-    peers *p = n ? peers_of(n, c->rpc) : NULL;
+    peers *p = peers_of(c->server, rpc_call_loop(c->rpc));
     uint64_t key;
     int alone;
     if (!p || !n->link || (c->method->flags & METHOD_RECORDS))

@@ -29,11 +29,6 @@ void reports_deinit(reports *r)
 
 /* ---------------------------------------------------------------------- rates */
 
-static uint64_t now_us(void)
-{
-    return os_current->clock_us(os_current->ud);
-}
-
 /* Ends a window that has passed; under the mutex. Returns what was left out in it. */
 static uint64_t end_window(reports *r, report_kind kind, uint64_t now)
 {
@@ -70,7 +65,7 @@ void report(reports *r, report_kind kind, log_level level, const trace_context *
 {
     if (!r->log.fd || level < r->log.least)
         return;
-    uint64_t now = now_us();
+    uint64_t now = os_now_us();
     pthread_mutex_lock(&r->mutex);
     uint64_t before = end_window(r, kind, now);
     if (!r->of[kind].until_us)
@@ -89,7 +84,7 @@ void reports_tick(reports *r, int all)
     for (int i = 0; i < REPORT_KINDS && r->log.fd; i++) {
         report_kind kind = (report_kind)i;
         pthread_mutex_lock(&r->mutex);
-        uint64_t left_out = end_window(r, kind, all ? UINT64_MAX : now_us());
+        uint64_t left_out = end_window(r, kind, all ? UINT64_MAX : os_now_us());
         pthread_mutex_unlock(&r->mutex);
         say_left_out(r, kind, left_out);
     }

@@ -17,6 +17,7 @@
  */
 #include "service/observe.h"
 #include "service/runs.h"
+#include "service/shares.h"
 
 #include <stddef.h>
 
@@ -35,6 +36,7 @@ typedef struct waiting {
     call *call;
     const run_kind *kind;
     begun begun;
+    uint64_t share;    /* of shares_give() */
     sessile_need need; /* what it waits for; valid until it is answered */
     /* of the worker that asks */
     job ask;
@@ -130,6 +132,7 @@ static void on_message(call *c, const void *data, size_t size)
 static void free_waiting(call *c)
 {
     waiting *w = c->own;
+    shares_give(c->server->shares, SHARE_RUNS, 1, w->share);
     buf_deinit(&w->answer);
     buf_deinit(&w->text);
     mem_free(&c->server->alloc, w, sizeof *w);
@@ -252,7 +255,7 @@ static sessile_status run_on(waiting *w, int *waits, sessile_error *err)
            (status = runs_step(&w->begun, &w->need, err)) == SESSILE_NEEDS) {
         const int answerable = w->need.kind != SESSILE_NEED_HOOK && w->kind->send_need;
         asked = runs_need(c, &w->need);
-        w->since_us = os_current->clock_us(os_current->ud);
+        w->since_us = os_now_us();
         call_poke(c);
         if (w->need.kind == SESSILE_NEED_MODEL && !w->kind->send_need) {
             *waits = 1;
@@ -298,8 +301,14 @@ sessile_status run_stream_begin(call *c, const run_kind *kind, const void *reque
     waiting *w = mem_zalloc(&c->server->alloc, sizeof *w);
     if (!w)
         return fail_nomem(err);
-    sessile_status status = kind->begin(c, request, &w->begun, err);
+    sessile_status status = SESSILE_OK;
+    if (kind->send_need)
+        status = shares_take(c, SHARE_RUNS, 1, WAITING_MOST, &w->share, err);
+    if (!status)
+        status = kind->begin(c, request, &w->begun, err);
     if (status) {
+        shares_give(c->server->shares, SHARE_RUNS, 1, w->share);
+        runs_free(&w->begun);
         mem_free(&c->server->alloc, w, sizeof *w);
         return status;
     }

@@ -35,7 +35,7 @@ sessile_status read_policies(call *c, Sessile__V1__Policy *const *from, size_t n
     return sessile_policy_load(out, c->server->store, steps, n, err);
 }
 
-/* The memories that policies may use. */
+/* The memories that policies may use, and write to. */
 static sessile_status read_memories(call *c, const Sessile__V1__RunConfig *r,
                                     sessile_session *session, sessile_run_options *out,
                                     sessile_error *err)
@@ -43,16 +43,16 @@ static sessile_status read_memories(call *c, const Sessile__V1__RunConfig *r,
     memory_set *set = call_new(c, sizeof *set);
     if (!set)
         return fail_nomem(err);
-    sessile_status status =
-        call_memories(c, session, r->memories, r->n_memories, set, err);
+    sessile_status status = call_may_remember(c, sessile_session_agent(session), err);
+    if (!status)
+        status = call_memories(c, session, r->memories, r->n_memories, set, err);
     out->memories = set->at;
     out->memory_count = status ? 0 : set->count;
     return status;
 }
 
-static sessile_status read_config(call *c, const Sessile__V1__RunConfig *r,
-                                  sessile_session *session, sessile_run_options *out,
-                                  sessile_error *err)
+static sessile_status read_config(call *c, const Sessile__V1__RunConfig *r, begun *of,
+                                  sessile_run_options *out, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     sessile_run_options_init(out);
@@ -64,10 +64,11 @@ static sessile_status read_config(call *c, const Sessile__V1__RunConfig *r,
     out->no_policy = r->no_policy;
     out->no_fallback = r->no_fallback;
     if (r->n_memories)
-        status = read_memories(c, r, session, out, err);
-    return status
-               ? status
-               : read_policies(c, r->policies, r->n_policies, &out->config.policy, err);
+        status = read_memories(c, r, of->session, out, err);
+    if (!status)
+        status = read_policies(c, r->policies, r->n_policies, &of->policy, err);
+    out->config.policy = of->policy;
+    return status;
 }
 
 static void read_base(const Sessile__V1__Base *base, int on_conflict,
@@ -95,6 +96,8 @@ static sessile_status open_or_make(call *c, const Sessile__V1__TurnRequest *r,
     error_clear(err);
     status = call_names(c, r->session, &options, err);
     if (!status)
+        status = call_may_add(c, options.agent, err);
+    if (!status)
         status = sessile_session_open(&made, c->view, &options, err);
     if (status)
         return status;
@@ -110,7 +113,9 @@ sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out
     sessile_status status =
         messages ? open_or_make(c, r, &out->session, err) : fail_nomem(err);
     if (!status)
-        status = read_config(c, r->config, out->session, &options, err);
+        status = call_may_add(c, sessile_session_agent(out->session), err);
+    if (!status)
+        status = read_config(c, r->config, out, &options, err);
     if (status)
         return status;
     read_base(r->follows, (int)r->on_conflict, &options);
@@ -121,10 +126,8 @@ sessile_status begin_turn(call *c, const Sessile__V1__TurnRequest *r, begun *out
     options.metadata = json_slice(r->metadata);
     options.event = sessile_text(r->event);
     options.state = json_slice(r->state);
-    status = sessile_turn_begin(&out->run, out->session, messages, r->n_messages,
-                                &options, err);
-    sessile_policy_free(options.config.policy);
-    return status;
+    return sessile_turn_begin(&out->run, out->session, messages, r->n_messages, &options,
+                              err);
 }
 
 sessile_status read_reason(const char *name, const char *field, sessile_reason *out,
@@ -149,7 +152,7 @@ static sessile_status compact_or_plan(call *c, const Sessile__V1__CompactRequest
     sessile_run_options options;
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
-        status = read_config(c, r->config, out->session, &options, err);
+        status = read_config(c, r->config, out, &options, err);
     if (status)
         return status;
     options.instructions = sessile_text(r->instructions);
@@ -158,7 +161,6 @@ static sessile_status compact_or_plan(call *c, const Sessile__V1__CompactRequest
         status = sessile_plan_begin(&out->run, out->session, &options, err);
     else if (!status)
         status = sessile_compact_begin(&out->run, out->session, &options, err);
-    sessile_policy_free(options.config.policy);
     return status;
 }
 
@@ -182,16 +184,14 @@ sessile_status begin_branch(call *c, const Sessile__V1__BranchRequest *r, begun 
     sessile_run_options options;
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
-        status = read_config(c, r->config, out->session, &options, err);
+        status = read_config(c, r->config, out, &options, err);
     if (status)
         return status;
     read_base(r->follows, (int)r->on_conflict, &options);
     options.summary = sessile_text(r->summary);
     options.summarize = r->summarize;
     options.instructions = sessile_text(r->instructions);
-    status = sessile_branch_begin(&out->run, out->session, r->entry, &options, err);
-    sessile_policy_free(options.config.policy);
-    return status;
+    return sessile_branch_begin(&out->run, out->session, r->entry, &options, err);
 }
 
 sessile_answer read_answer(const Sessile__V1__Answer *r)
@@ -209,15 +209,13 @@ sessile_status begin_answer(call *c, const Sessile__V1__AnswerRequest *r, begun 
     sessile_answer given;
     sessile_status status = call_session(c, r->session, &out->session, err);
     if (!status)
-        status = read_config(c, r->config, out->session, &options, err);
+        status = read_config(c, r->config, out, &options, err);
     if (status)
         return status;
     if (r->answer)
         given = read_answer(r->answer);
-    status = sessile_answer_begin(&out->run, out->session, entry_id(r->pending_run),
-                                  r->answer ? &given : NULL, &options, err);
-    sessile_policy_free(options.config.policy);
-    return status;
+    return sessile_answer_begin(&out->run, out->session, entry_id(r->pending_run),
+                                r->answer ? &given : NULL, &options, err);
 }
 
 /* ---------------------------------------------------------------------- going on */
@@ -252,6 +250,7 @@ void runs_free(begun *b)
 {
     sessile_run_free(b->run);
     sessile_memory_run_free(b->memory_run);
+    sessile_policy_free(b->policy);
 }
 
 /* ------------------------------------------------------------- calls that answer once */
@@ -277,9 +276,8 @@ sessile_status run_once(call *c, const run_kind *kind, const void *request,
     if (c->server->settings.ask)
         return run_stream_begin(c, kind, request, err);
     sessile_status status = kind->begin(c, request, &b, err);
-    if (status)
-        return status;
-    status = go_to_the_end(c, kind, &b, err);
+    if (!status)
+        status = go_to_the_end(c, kind, &b, err);
     runs_free(&b);
     return status;
 }

@@ -10,11 +10,12 @@
 
 #include "service/server.h"
 
-/* A run of a call: of a session, or of memories. It is freed with runs_free(); the
- * session is the call's. */
+/* A run of a call: of a session, or of memories. It is freed with runs_free(), also when
+ * it could not begin; the session is the call's. */
 typedef struct begun {
     sessile_session *session;
-    sessile_run *run; /* or memory_run; the other one is NULL */
+    sessile_policy *policy; /* that the request names; NULL: none */
+    sessile_run *run;       /* or memory_run; the other one is NULL */
     sessile_memory_run *memory_run;
     int with_context; /* the outcome has the context: of a plan */
 } begun;

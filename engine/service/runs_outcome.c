@@ -120,7 +120,7 @@ static void trace_policy(call *c, const sessile_outcome *from)
     if (from->verdict == SESSILE_NO_POLICY || from->policy_us == 0)
         return;
     observe_part(c, &policy, "policy", SPAN_INTERNAL);
-    span_began(&policy, os_current->clock_us(os_current->ud) - (uint64_t)from->policy_us);
+    span_began(&policy, os_now_us() - (uint64_t)from->policy_us);
     span_set(&policy, attribute_text("sessile.verdict", verdicts[from->verdict]));
     span_end(&policy);
 }

@@ -36,6 +36,7 @@ typedef struct observe observe;
 typedef struct watch watch;
 typedef struct runs runs;
 typedef struct pieces pieces;
+typedef struct shares shares;
 
 struct service {
     allocator alloc;
@@ -63,6 +64,7 @@ struct service {
     watch *watch;
     runs *runs;
     pieces *pieces;
+    shares *shares;
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -102,10 +104,10 @@ typedef struct method {
 const method *method_find(const char *path);
 /* The same, if this server serves it. */
 const method *method_served(const service *s, const char *path);
-/* 1: there are methods of a service of that name. */
-int method_has_service(const char *name);
 /* The names of the services that this server serves, from 0; NULL behind the last. */
 const char *method_service(const service *s, size_t i);
+/* 1: it serves one of that name. */
+int method_serves(const service *s, const char *name);
 /* The methods of SessionService, by number from 0; NULL behind the last. */
 const method *method_at(size_t i);
 /* The same of all services. */
@@ -147,7 +149,8 @@ sessile_status pool_open(pool **out, int workers, size_t waiting, const allocato
                          sessile_error *err);
 /* Starts its threads. IO, NOMEM: one cannot be started. */
 sessile_status pool_start(pool *p, sessile_error *err);
-/* Takes a job that begins something. BUSY: too many wait: nothing was begun. NOMEM. */
+/* Takes a job that begins something; one that runs may be given again, for another lane.
+ * BUSY: too many wait: nothing was begun. NOMEM. */
 sessile_status pool_submit(pool *p, job *j, sessile_error *err);
 /* Takes a job that goes on with something: it is not refused. */
 void pool_put(pool *p, job *j);
@@ -274,7 +277,8 @@ int call_time_left(const call *c);
 
 /*
  * For methods. The session of the request, opened for who calls; the handle lives until
- * the call ends. NOTFOUND, DENIED and so on, as sessile_resume() says.
+ * the call ends. What the method reads is of one moment (api/inside.h), until it writes
+ * or stays. NOTFOUND, DENIED and so on, as sessile_resume() says.
  */
 sessile_status call_session(call *c, const Sessile__V1__Session *names,
                             sessile_session **out, sessile_error *err);
@@ -409,14 +413,21 @@ sessile_status records_open(records **out, const char *url,
 /* NULL is ignored. */
 void records_close(records *r);
 
-/* ---------------------------------------------------------------------- open sessions */
+/* ---------------------------------------------------------------------- configured */
 
 /* What is configured for the sessions of an agent; NULL: nothing. */
 const service_defaults *service_defaults_of(const service *s, sessile_slice agent);
+/* DENIED: the agent (empty: the store's own) is disabled: it gets no new session, and no
+ * message in one that it has. */
+sessile_status call_may_add(const call *c, sessile_slice agent, sessile_error *err);
+/* DENIED: it is disabled, or its memory is off: nothing is written to its memories. */
+sessile_status call_may_remember(const call *c, sessile_slice agent, sessile_error *err);
+
+/* ---------------------------------------------------------------------- open sessions */
 
 /*
  * Sessions and memories that are open, each once, through the host's handle; the least
- * recently used are closed. Nothing in them is believed: each read asks the store how far
+ * recently used are closed. Nothing in them is believed: each call asks the store how far
  * the log goes. most: the number that is kept. NOMEM.
  */
 sessile_status keep_open(keep **out, const service *server, size_t most,

@@ -9,6 +9,7 @@
 #include "service/observe.h"
 #include "service/pieces.h"
 #include "service/runs.h"
+#include "service/shares.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -180,6 +181,8 @@ sessile_status service_open(service **out, sessile_store *store,
     if (!status)
         status = runs_open(&s->runs, s, err);
     if (!status)
+        status = shares_open(&s->shares, &s->alloc, err);
+    if (!status)
         status = pieces_open(&s->pieces, s, KEPT_MOST, err);
     if (!status)
         status = open_loops(s, settings, err);
@@ -309,12 +312,13 @@ void service_close(service *s)
     if (!s)
         return;
     watch_stop(s->watch);
-    nodes_close(s->nodes);
-    s->nodes = NULL;
+    nodes_end(s->nodes); /* workers and the exporter still look at it */
     pieces_end(s->pieces);
     pool_end(s->pool);
     observe_stop(s->observe); /* which looks at all that is closed after it */
     records_close(s->records);
+    nodes_close(s->nodes);
+    s->nodes = NULL;
     if (s->listener)
         rpc_listener_close(s->listener);
     for (int i = 0; s->loops && i < s->settings.loops; i++)
@@ -325,6 +329,7 @@ void service_close(service *s)
     watch_close(s->watch);
     runs_close(s->runs);
     pieces_close(s->pieces);
+    shares_close(s->shares);
     observe_close(s->observe);
     pool_close(s->pool);
     keep_close(s->keep);

@@ -37,6 +37,8 @@ typedef struct service_defaults {
     const char *agent; /* NULL: of each that has no row */
     sessile_config config;
     int64_t ttl_ms; /* of those that are made; 0: the engine's */
+    int disabled;   /* 1: nothing is added to them, and none is made */
+    int no_memory;  /* 1: nothing is written to the agent's memories */
 } service_defaults;
 
 /* Text is copied, but for what is said to be borrowed. 0 and NULL: the default. */

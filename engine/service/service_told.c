@@ -58,8 +58,7 @@ void service_tell_start(service *s)
     const char *metrics = service_metrics_address(s);
     attribute fields[12] = {
         attribute_text("address", service_address(s)),
-        attribute_text("store",
-                       (s->records ? &s->records->store : &n->backend)->table->name),
+        attribute_text("store", service_backend(s)->table->name),
         attribute_truth("tls", s->tls != NULL),
         attribute_truth("guard", s->settings.guarded),
         attribute_truth("records", s->records != NULL),

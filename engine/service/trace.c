@@ -42,7 +42,7 @@ static void record(span *s, telemetry *t)
 {
     s->to = t;
     s->start_ns = wall_ns();
-    s->start_us = os_current->clock_us(os_current->ud);
+    s->start_us = os_now_us();
     buf_init(&s->attributes, telemetry_allocator(t));
 }
 
@@ -153,7 +153,7 @@ void span_fail(span *s, const char *error)
 void span_end(span *s)
 {
     if (s->to) {
-        uint64_t us = os_current->clock_us(os_current->ud) - s->start_us;
+        uint64_t us = os_now_us() - s->start_us;
         otlp_span done = {&s->context,
                           s->parent.is_set ? s->parent.id : NULL,
                           s->parent.is_remote,

@@ -13,15 +13,17 @@
  * half of its struct. At most half of the workers serve watchers at one time, so that
  * other calls do not wait for thousands of streams that begin.
  */
+#include "service/shares.h"
 #include "service/watch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/names.h"
+
 enum {
     TABLE = 16384,
-    WATCHED_MOST = 100000,
     TRACKS_A_JOB = 32 /* then other jobs of the session have their turn */
 };
 
@@ -40,19 +42,14 @@ struct watch {
 
 /* ---------------------------------------------------------------------- the table */
 
-static int same(sessile_slice a, sessile_slice b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 /* By names as a request has them; what it leaves out, the store knows. */
 static watched *find(watch *w, const sessile_session_options *names)
 {
     uint64_t key = hash64(names->id.data, names->id.size);
     watched *one = w->table[key % TABLE];
-    while (one &&
-           !(one->key == key && same(one->names.id, names->id) &&
-             same(one->names.agent, names->agent) && same(one->names.user, names->user)))
+    while (one && !(one->key == key && slice_same(one->names.id, names->id) &&
+                    slice_same(one->names.agent, names->agent) &&
+                    slice_same(one->names.user, names->user)))
         one = one->same;
     return one;
 }
@@ -63,9 +60,9 @@ static watched *find_named(watched *one, const sessile_session_options *names,
 {
     for (; one; one = one->same) {
         const sessile_session *is = one->kept ? kept_session(one->kept) : NULL;
-        if (is && one->key == key && same(sessile_session_id(is), names->id) &&
-            same(sessile_session_agent(is), names->agent) &&
-            same(sessile_session_user(is), names->user))
+        if (is && one->key == key && slice_same(sessile_session_id(is), names->id) &&
+            slice_same(sessile_session_agent(is), names->agent) &&
+            slice_same(sessile_session_user(is), names->user))
             break;
     }
     return one;
@@ -283,6 +280,7 @@ static void on_gone(call *c)
 static void free_follower(call *c)
 {
     follower *f = c->own;
+    shares_give(c->server->shares, SHARE_WATCHES, f->count, f->share);
     mem_free(&c->server->alloc, f, f->size);
 }
 

@@ -15,6 +15,8 @@
 
 #include "service/server.h"
 
+enum { WATCHED_MOST = 100000 }; /* sessions that a server watches */
+
 typedef struct watched watched;
 typedef struct track track;
 typedef struct follower follower;
@@ -54,6 +56,7 @@ struct track {
 
 struct follower {
     call *call;
+    uint64_t share;        /* of shares_give() */
     size_t size;           /* of this block */
     size_t count;          /* of tracks */
     size_t left;           /* of them, those that did not end */

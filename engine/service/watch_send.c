@@ -6,6 +6,7 @@
  * long log does not hold a worker.
  */
 #include "service/observe.h"
+#include "service/shares.h"
 #include "service/watch.h"
 
 #include <string.h>
@@ -229,6 +230,8 @@ static sessile_status stream_events(call *c, const void *request, sessile_error 
     sessile_session_options *names = call_new(c, count * sizeof *names);
     if (!f || !names)
         status = fail_nomem(err);
+    if (!status)
+        status = shares_take(c, SHARE_WATCHES, count, WATCHED_MOST, &f->share, err);
     if (!status && r->session)
         status = read_cursor(c, &f->tracks[0], r->session, r->from, &names[0], err);
     for (size_t i = 0; i < r->n_cursors && !status; i++)
@@ -240,8 +243,10 @@ static sessile_status stream_events(call *c, const void *request, sessile_error 
         if (!status)
             return SESSILE_OK; /* the call and the follower are others' now */
     }
-    if (f)
+    if (f) {
+        shares_give(c->server->shares, SHARE_WATCHES, count, f->share);
         mem_free(&c->server->alloc, f, f->size);
+    }
     return status;
 }
 

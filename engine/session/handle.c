@@ -43,6 +43,8 @@ session_core *session_blank(store_core *st, const session_core *beside)
     s->alloc = beside ? beside->alloc : &s->own.alloc;
     s->forgotten_before = atomic_load(&st->forgotten_count);
     atomic_init(&s->waiting.timeout_ms, st->config.timeout_ms);
+    atomic_init(&s->moment.of, 0);
+    atomic_init(&s->moment.read, 0);
     atomic_init(&s->counting.unit, -1);
     atomic_init(&s->waiting.interrupts, 0);
     atomic_init(&s->torn, 0);

@@ -94,6 +94,12 @@ typedef struct session_waiting {
     _Atomic uintptr_t thread; /* the thread of that call, which others may ask for */
 } session_waiting;
 
+/* Several reads of one thread that see the log as it was at one moment: the thread, or 0;
+ * the thread that has read the log for its moment. Any thread. */
+typedef struct session_moment {
+    _Atomic uintptr_t of, read;
+} session_moment;
+
 /* An idle worker process, and how to stop it: this floor knows none. */
 typedef struct session_worker {
     void *idle;
@@ -180,6 +186,7 @@ struct session_core {
     session_identity identity;
     session_header header;
     session_waiting waiting;
+    session_moment moment;
     sessile_config config; /* what it was given; see session_config() */
     session_worker worker; /* of isolated policies; under the mutex */
     session_tree tree;
@@ -274,8 +281,17 @@ sessile_status session_check_usable(const session_core *s, sessile_error *err);
 sessile_status session_damage_locked(const session_core *s, uint64_t *lost,
                                      sessile_error *err);
 
-/* Folds in what other handles have committed since. */
+/* Folds in what other handles have committed since: asks the store where the log ends,
+ * unless that was asked in the moment of this thread. */
 sessile_status session_refresh_locked(session_core *s, sessile_error *err);
+/*
+ * Reads of this thread are of one moment from now on: the first one asks where the log
+ * ends; none does with is_read 1, which says that the log was read a moment ago. Inside
+ * such a moment it does nothing. A write of this thread ends it, and so does the moment
+ * of another thread. Whoever begins one ends it, on the same thread.
+ */
+void session_moment_begin(session_core *s, int is_read);
+void session_moment_end(session_core *s);
 /* session_lock() and session_refresh_locked(). On an error the mutex is not held. */
 sessile_status session_lock_fresh(session_core *s, sessile_error *err);
 

@@ -29,6 +29,33 @@ sessile_status session_lock_fresh(session_core *s, sessile_error *err)
     return status;
 }
 
+void session_moment_begin(session_core *s, int is_read)
+{
+    const uintptr_t self = (uintptr_t)pthread_self();
+
+    if (atomic_load(&s->moment.of) == self)
+        return;
+    atomic_store(&s->moment.read, is_read ? self : 0);
+    atomic_store(&s->moment.of, self);
+}
+
+void session_moment_end(session_core *s)
+{
+    uintptr_t self = (uintptr_t)pthread_self();
+
+    atomic_compare_exchange_strong(&s->moment.of, &self, 0);
+}
+
+/* 1 if this thread has read the log in its moment. Of two threads that begin one at the
+ * same time, `read` may be that of neither: then both ask. */
+static int is_read_already(const session_core *s)
+{
+    const uintptr_t self = (uintptr_t)pthread_self();
+
+    return atomic_load(&s->moment.of) == self && atomic_load(&s->moment.read) == self &&
+           !s->index.failed && !log_replaced(s->log);
+}
+
 sessile_status session_refresh_locked(session_core *s, sessile_error *err)
 {
     fold f = {.s = s};
@@ -36,7 +63,7 @@ sessile_status session_refresh_locked(session_core *s, sessile_error *err)
 
     if (!status)
         status = session_check_usable(s, err);
-    if (status)
+    if (status || is_read_already(s))
         return status;
     log_set_timeout(s->log, s->waiting.call ? session_wait_left(s, s->waiting.call)
                                             : atomic_load(&s->waiting.timeout_ms));
@@ -47,6 +74,8 @@ sessile_status session_refresh_locked(session_core *s, sessile_error *err)
             status = session_name_error(s, log_refresh(s->log, fold_visit, &f, err), err);
     }
     fold_forget_parts(s);
+    if (!status && atomic_load(&s->moment.of) == (uintptr_t)pthread_self())
+        atomic_store(&s->moment.read, (uintptr_t)pthread_self());
     return status;
 }
 
@@ -335,6 +364,7 @@ static sessile_status append_built(session_core *s, session_wait *w, session_bui
         status = session_wait_turn(s, w, err);
     if (status)
         return status;
+    session_moment_end(s);
     batch_init(&b, 0, 0, &s->store->alloc);
     session_wait_set(s, w);
     status = session_check_usable(s, err);

@@ -122,3 +122,10 @@ sessile_status store_stopped(const char *log, sessile_error *err)
                 "again when you want it",
                 log);
 }
+
+sessile_status store_undecided(const char *log, sessile_error *err)
+{
+    return fail(err, SESSILE_IO,
+                "nobody can tell whether an append to %s took place: " STORE_LOOK_AGAIN,
+                log);
+}

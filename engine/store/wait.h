@@ -31,6 +31,8 @@ int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), voi
 
 /* CANCELLED, naming the log. */
 sessile_status store_stopped(const char *log, sessile_error *err);
+/* IO: an append to the log that may have taken place. */
+sessile_status store_undecided(const char *log, sessile_error *err);
 
 /* 1 when name is a single component that the engine may have made: 1 to 200 bytes of
  * [a-z0-9_=.-], not starting with a dot. */

@@ -58,6 +58,21 @@ describe("sessile serve", function()
     assert.equal("INVALID_ARGUMENT", code, message)
   end)
 
+  it("adds nothing to what a disabled agent has", function()
+    guarded.unguarded_only()
+    cli.done "new --id a --agent coder"
+    cli.configure 'return { agents = { coder = { enabled = false } } }'
+    one = server.start()
+    local a = { id = "a", agent = "coder" }
+    local code, message = one:call("AppendMessage", { session = a, message = HI[1] })
+    assert.equal("PERMISSION_DENIED", code)
+    expect.has(message, "agent 'coder' is disabled (agents.coder.enabled = false)")
+    assert.equal("PERMISSION_DENIED",
+      (one:call("CreateSession", { session = { id = "b", agent = "coder" } })))
+    assert.equal("OK", (one:call("ResumeSession", { session = a })))
+    assert.equal("OK", (one:call("CreateSession", { session = { id = "b" } })))
+  end)
+
   describe("with a guard", function()
     local function key(user, role)
       return cli.json(("access key new %s --role %s"):format(user, role)).key

@@ -119,6 +119,14 @@ describe("PostgreSQL", function()
     assert(postgres.sql(server.admin, "drop role " .. role))
   end)
 
+  with_server("no password is in a command that is shown", function()
+    local url = postgres.place() .. "&sslpassword=geheim"
+    new(url)
+    local out, err = cli.sessile("show none --plain --store " .. cli.quote(url))
+    assert.truthy(err:find("--store", 1, true), out .. err)
+    assert.is_nil((out .. err):find("geheim", 1, true), out .. err)
+  end)
+
   with_server("a database that is read-only is DENIED, and says so", function()
     local url = postgres.place()
     new(url)

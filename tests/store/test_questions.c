@@ -12,63 +12,15 @@
 #include <string.h>
 
 #include "sessile.h"
-#include "store/minimal.h"
+#include "store/counted.h"
 
 #include <cmocka.h>
 
 #include "store/host.h"
 
-static struct {
-    unsigned size, read, append;
-} asked;
-
-static const sessile_backend *under;
 static minimal_medium *medium;
 static sessile_store *store, *other;
 static sessile_session *here, *there;
-
-static sessile_status count_size(sessile_backend_log *log, uint64_t *bytes, int64_t *time,
-                                 sessile_error *err)
-{
-    asked.size++;
-    return under->size(log, bytes, time, err);
-}
-
-static sessile_status count_read(sessile_backend_log *log, uint64_t index,
-                                 uint64_t offset, void *out, size_t size, size_t *got,
-                                 sessile_error *err)
-{
-    asked.read++;
-    return under->read(log, index, offset, out, size, got, err);
-}
-
-static sessile_status count_append(sessile_backend_log *log, sessile_log_end *end,
-                                   const void *data, size_t size, uint64_t count,
-                                   const unsigned char new_tag[16], int *poisoned,
-                                   sessile_error *err)
-{
-    asked.append++;
-    return under->append(log, end, data, size, count, new_tag, poisoned, err);
-}
-
-static sessile_store *open_store(void)
-{
-    static sessile_backend table;
-    sessile_store_options options;
-    sessile_store *out;
-    sessile_error err;
-    void *self;
-
-    under = minimal_store(medium, &self);
-    table = *under;
-    table.size = count_size;
-    table.read = count_read;
-    table.append = count_append;
-    sessile_store_options_init(&options);
-    options.key_source = SESSILE_KEY_PLAIN;
-    assert_int_equal(sessile_open_with(&out, &table, self, &options, &err), SESSILE_OK);
-    return out;
-}
 
 static void append_text(sessile_session *s, const char *message)
 {
@@ -88,12 +40,13 @@ static int set_up(void **state)
 {
     (void)state;
     medium = minimal_medium_new();
-    store = open_store();
-    other = open_store();
+    store = counted_store(medium);
+    other = counted_store(medium);
+    assert_true(store && other);
     here = session_of(store, "asked");
     there = NULL;
     append_number(here, 0);
-    memset(&asked, 0, sizeof asked);
+    memset(&counted, 0, sizeof counted);
     return 0;
 }
 
@@ -138,11 +91,11 @@ static void a_context_is_read_in_pieces(void **state)
 
     for (int i = 1; i < 5000; i++)
         append_number(here, i);
-    memset(&asked, 0, sizeof asked);
+    memset(&counted, 0, sizeof counted);
     assert_int_equal(sessile_context(here, SESSILE_NO_ID, &context, &count, NULL, &err),
                      SESSILE_OK);
     assert_int_equal(count, 5000);
-    assert_in_range(asked.read, 2, 8); /* some 3.5 MB, a megabyte at once */
+    assert_in_range(counted.read, 2, 8); /* some 3.5 MB, a megabyte at once */
     assert_int_equal(sessile_messages(here, NULL, &all, &in_all, &err), SESSILE_OK);
     assert_int_equal(in_all, count);
     for (size_t i = 0; i < count; i++) {
@@ -185,9 +138,9 @@ static void who_writes_alone_does_not_look_first(void **state)
     (void)state;
     for (int i = 1; i <= 10; i++)
         append_number(here, i);
-    assert_int_equal(asked.append, 10);
-    assert_int_equal(asked.size, 0);
-    assert_int_equal(asked.read, 0);
+    assert_int_equal(counted.append, 10);
+    assert_int_equal(counted.size, 0);
+    assert_int_equal(counted.read, 0);
 }
 
 static void a_turn_is_one_question(void **state)
@@ -203,8 +156,8 @@ static void a_turn_is_one_question(void **state)
     assert_int_equal(sessile_turn_begin(&run, here, messages, 2, NULL, &err), SESSILE_OK);
     assert_int_equal(sessile_run_step(run, &need, &err), SESSILE_OK);
     sessile_run_free(run);
-    assert_int_equal(asked.append, 1);
-    assert_int_equal(asked.size, 0);
+    assert_int_equal(counted.append, 1);
+    assert_int_equal(counted.size, 0);
 }
 
 static void who_meets_others_looks_first_until_they_are_gone(void **state)
@@ -212,19 +165,19 @@ static void who_meets_others_looks_first_until_they_are_gone(void **state)
     (void)state;
     there = session_of(other, "asked");
     append_number(there, 1);
-    memset(&asked, 0, sizeof asked);
+    memset(&counted, 0, sizeof counted);
     append_number(here, 2); /* refused, then on what is there */
-    assert_int_equal(asked.append, 2);
+    assert_int_equal(counted.append, 2);
     append_number(there, 3);
-    memset(&asked, 0, sizeof asked);
+    memset(&counted, 0, sizeof counted);
     append_number(here, 4);
-    assert_int_equal(asked.append, 1);
-    assert_int_equal(asked.size, 1);
+    assert_int_equal(counted.append, 1);
+    assert_int_equal(counted.size, 1);
     append_number(here, 5); /* looks, and meets nobody */
-    memset(&asked, 0, sizeof asked);
+    memset(&counted, 0, sizeof counted);
     append_number(here, 6);
-    assert_int_equal(asked.append, 1);
-    assert_int_equal(asked.size, 0);
+    assert_int_equal(counted.append, 1);
+    assert_int_equal(counted.size, 0);
 
     sessile_message *rows;
     sessile_error err;

@@ -62,13 +62,6 @@ static void remember(pg_log *log, uint64_t end, const char *data, size_t size)
     hash256(log->put_hash, data + at, n, NULL, 0);
 }
 
-static sessile_status fail_undecided(const pg_log *log, sessile_error *err)
-{
-    return fail(err, SESSILE_IO,
-                "nobody can tell whether an append to %s took place: " STORE_LOOK_AGAIN,
-                log->name);
-}
-
 sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
                          const void *data, size_t size, uint64_t count,
                          const unsigned char new_tag[16], int *poisoned,
@@ -86,7 +79,7 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     pthread_mutex_unlock(&log->mutex);
     if (bad) {
         *poisoned = 1;
-        return fail_undecided(log, err);
+        return store_undecided(log->name, err);
     }
     if (pg_records_fill(&records, data, size, end->bytes, &ps->alloc) != 0)
         return fail_nomem(err);
@@ -206,7 +199,7 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
     memcpy(hash, log->put_hash, sizeof hash);
     pthread_mutex_unlock(&log->mutex);
     if (bad)
-        return fail_undecided(log, err);
+        return store_undecided(log->name, err);
     if (!needed)
         return SESSILE_OK;
     pg_call call = pg_log_call(log);

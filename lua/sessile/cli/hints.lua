@@ -5,6 +5,7 @@
 -- files.
 
 local registry = require "sessile.cli.registry"
+local show = require "sessile.config.show"
 local terminal = require "sessile.cli.terminal"
 
 local hints = {
@@ -55,20 +56,11 @@ function hints.shown(text)
   return terminal.cut(terminal.line(text), 60)
 end
 
---- A store's URL without its password, and without a token that somebody put into it.
----@param url string
----@return string
-function hints.url(url)
-  return (url:gsub("^(grpcs?:?//)[^/?#]*@", "%1…@")
-    :gsub("^(%w[%w+.-]*:?//[^/?#@]*):[^/?#]*@", "%1@")
-    :gsub("([?&]password=)[^&#]*", "%1…"):gsub("([?&]token=)[^&#]*", "%1…"))
-end
-
 local function store_options(globals, by_host)
   local words = {}
   if globals.config then words[#words + 1] = " --config " .. hints.quoted(globals.config) end
   if globals.store then
-    words[#words + 1] = " --store " .. hints.quoted(hints.url(globals.store))
+    words[#words + 1] = " --store " .. hints.quoted(show.url(globals.store))
   end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
   if globals.token_file and not by_host then

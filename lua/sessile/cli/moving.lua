@@ -8,6 +8,7 @@ local core = require "sessile.core"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local progress = require "sessile.cli.progress"
+local show = require "sessile.config.show"
 local stores = require "sessile.cli.stores"
 local terminal = require "sessile.cli.terminal"
 
@@ -38,7 +39,7 @@ end
 ---@return string? code
 ---@return string? step
 function moving.run(app, work)
-  local label, show, finish
+  local label, draw, finish
   if has_line then
     line.busy(true)
   end
@@ -48,9 +49,9 @@ function moving.run(app, work)
         finish()
       end
       label = state.stage
-      show, finish = progress.bar(app, label, true)
+      draw, finish = progress.bar(app, label, true)
     end
-    show(state.bytes_done, state.bytes)
+    draw(state.bytes_done, state.bytes)
     return not (has_line and line.interrupted())
   end)
   if has_line then
@@ -159,7 +160,7 @@ end
 ---@param url string
 ---@return string
 function moving.shown(url)
-  return hints.shown(hints.url(url))
+  return hints.shown(show.url(url))
 end
 
 return moving

@@ -1,5 +1,6 @@
 -- served_defaults.lua: what the sessions of a server have where a call has no other: the policies,
--- triggers and windows that are configured for the store and for its agents.
+-- triggers and windows that are configured for the store and for its agents; and which agents are
+-- disabled, or write no memories.
 --
 -- Other hosts give these with each run (runs.lua). The calls of a server do not pass through Lua,
 -- so the service is given them once, before it serves.
@@ -7,6 +8,7 @@
 local agents = require "sessile.agents"
 local inherited = require "sessile.inherited"
 local life = require "sessile.life"
+local memory_settings = require "sessile.memory_settings"
 
 local served_defaults = {}
 
@@ -17,7 +19,9 @@ local function row(store, own, name)
   local checkpoint = from.checkpoint or {}
   local out = { agent = name, policy = policy.handle, fallback = fallback.handle,
     triggers = from.triggers or nil, checkpoint = checkpoint.on, checkpoint_keep = checkpoint.keep,
-    ttl_ms = life.ttl(own.ttl, store._ttl, name) }
+    ttl_ms = life.ttl(own.ttl, store._ttl, name),
+    disabled = name ~= nil and not agents.check_enabled(store, name),
+    no_memory = memory_settings.of(store, name).enabled == false }
   inherited.fill(out, own)
   return out
 end

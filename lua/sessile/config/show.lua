@@ -38,8 +38,9 @@ end
 
 --- A URL without its password, and without a token that somebody put there by mistake.
 function show.url(url)
-  url = url:gsub("^(grpcs?:?//)[^@]*@", "%1hidden@")
-  url = url:gsub("^(%l[%l%d+.-]*:?//[^/@:]*):[^@]*@", "%1:hidden@")
+  -- up to the last "@": a password that was not encoded may have one in it
+  url = url:gsub("^(grpcs?:?//).*@", "%1hidden@")
+  url = url:gsub("^(%a[%w+.-]*:?//[^/@:]*):.*@", "%1:hidden@")
   url = url:gsub("([?&])([^=&%s]+)=([^&%s]*)", function(before, name)
     -- a name may be percent-encoded: libpq reads it all the same
     local plain = name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)

@@ -440,7 +440,10 @@ def case_no_json():
 def case_guarded():
     status, kind, text = curl(PATH + 'CreateSession', body='{"session":{"id":"g"}}')
     assert status == 401 and json.loads(text)['code'] == 'unauthenticated', text
+    # whoever may not call is not told what is wrong with a request that nobody has read
+    assert curl(PATH + 'CreateSession', body='{')[0] == 401
     key = ('-H', 'authorization: Bearer ' + os.environ['KEY'])
+    assert curl(PATH + 'CreateSession', *key, body='{')[0] == 400
     status, _, text = curl(PATH + 'CreateSession', *key, body='{"session":{"id":"g"}}')
     assert status == 200 and json.loads(text)['session']['user'] == 'ann', text
     status, _, text = curl(PATH + 'ResumeSession', *key,

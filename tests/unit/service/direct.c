@@ -36,10 +36,10 @@ static held *hold(void)
     return h;
 }
 
-static int open_at(const char *url)
+int direct_open_over(sessile_store *store)
 {
     memset(&direct, 0, sizeof direct);
-    direct.store = run_store(url);
+    direct.store = store;
     direct.service.alloc = allocator_default;
     direct.service.store = direct.store;
     direct.rpc.over_after = -1;
@@ -52,12 +52,12 @@ static int open_at(const char *url)
 int direct_open(void **state)
 {
     (void)state;
-    return open_at("ram:");
+    return direct_open_over(run_store("ram:"));
 }
 
 int direct_open_files(void **state)
 {
-    return make_folder(state) || open_at(runs_folder);
+    return make_folder(state) || direct_open_over(run_store(runs_folder));
 }
 
 int direct_close_files(void **state)

@@ -33,6 +33,9 @@ int direct_close_files(void **state);
 #define DIRECT_FILES(test) \
     cmocka_unit_test_setup_teardown(test, direct_open_files, direct_close_files)
 
+/* Over a store, which direct_close() closes. */
+int direct_open_over(sessile_store *store);
+
 /* Calls a method with the bytes of a request. */
 void call_bytes(const char *name, const void *bytes, size_t size);
 /* Calls a method, which has to succeed: its reply, or the first one of a stream. */

@@ -68,12 +68,26 @@ void rpc_call_headers(const rpc_call *call,
     (void)arg;
 }
 
-sessile_status rpc_channel_open(rpc_channel **out, rpc_loop *loop, const char *address,
-                                rpc_tls *tls, const rpc_limits *limits,
-                                sessile_error *err)
+sessile_status rpc_target_find(rpc_target **out, const char *address, const allocator *a,
+                               sessile_error *err)
+{
+    (void)address;
+    (void)a;
+    *out = NULL;
+    return fail_nomem(err);
+}
+
+void rpc_target_free(rpc_target *target)
+{
+    (void)target;
+}
+
+sessile_status rpc_channel_open_to(rpc_channel **out, rpc_loop *loop,
+                                   const rpc_target *target, rpc_tls *tls,
+                                   const rpc_limits *limits, sessile_error *err)
 {
     (void)loop;
-    (void)address;
+    (void)target;
     (void)tls;
     (void)limits;
     *out = NULL;

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "service/health.pb-c.h"
 #include "support/check.h"
 #include "support/postgres.h"
 #include "support/runs.h"
+#include "unit/rpc/wire.h"
 #include "unit/service/trio.h"
 
 #include <stdarg.h>
@@ -36,7 +38,7 @@ static int status_in(reply *r)
     return status;
 }
 
-/* -1: an error. */
+/* Below 0: an error. */
 static int check(trio *t, int i, const char *service)
 {
     Grpc__Health__V1__HealthCheckRequest request =
@@ -44,23 +46,48 @@ static int check(trio *t, int i, const char *service)
     reply r = {0};
     request.service = (char *)service;
     trio_call_as(t, i, CHECK, &request.base, "", 0, &r);
-    return r.code == RPC_OK ? status_in(&r) : -1;
+    return r.code == RPC_OK ? status_in(&r) : -(int)r.code;
+}
+
+/* What Watch says first. */
+static int first_watched(trio *t, int i, const char *service)
+{
+    Grpc__Health__V1__HealthCheckRequest request =
+        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
+    reply r = {0};
+    request.service = (char *)service;
+    rpc_request *one = trio_begin(t, i, WATCH, &request.base, &r);
+    for (int turns = 0; turns < 500 && !r.messages; turns++)
+        trio_turn(t, 20);
+    assert_int_equal(r.ended, 0);
+    int status = status_in(&r);
+    rpc_request_cancel(one);
+    return status;
+}
+
+/* What GET /metrics says: sessile_ready. */
+static int ready(const trio *t, int i)
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Connection: close\r\n\r\n";
+    static char page[300000];
+    int fd = wire_open(service_metrics_address(t->nodes[i].service));
+    assert_int_equal(wire_send(fd, request, sizeof request - 1), 0);
+    wire_read(fd, page, sizeof page, 10000, NULL);
+    close(fd);
+    const char *line = strstr(page, "\nsessile_ready ");
+    assert_non_null(line);
+    return atoi(line + strlen("\nsessile_ready "));
 }
 
 static void anybody_may_ask(void **state)
 {
-    Grpc__Health__V1__HealthCheckRequest request =
-        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
     trio t;
-    reply r = {0};
     (void)state;
     trio_open(&t, NULL, NULL, 1);
     assert_int_equal(check(&t, 0, ""), SERVING);
     assert_int_equal(check(&t, 1, "sessile.v1.SessionService"), SERVING);
     assert_int_equal(check(&t, 2, "replicas"), SERVING); /* none are wanted */
-    request.service = "nothing.of.that.Name";
-    trio_call_as(&t, 0, CHECK, &request.base, "", 0, &r);
-    assert_int_equal(r.code, RPC_NOT_FOUND);
     trio_close(&t);
 }
 
@@ -93,29 +120,79 @@ static void who_watches_is_told_that_a_node_ends(void **state)
     trio_close(&t);
 }
 
-static void a_service_that_is_not_there_can_be_watched(void **state)
+/* A server of the records in a database, without nodes, as the first of `t`. */
+static void serve_records(trio *t, const char *url)
 {
-    Grpc__Health__V1__HealthCheckRequest request =
-        GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT;
-    trio t;
-    reply r = {0};
-    (void)state;
-    trio_open(&t, NULL, NULL, 0);
-    request.service = "not.yet";
-    rpc_request *one = trio_begin(&t, 0, WATCH, &request.base, &r);
-    for (int i = 0; i < 500 && !r.messages; i++)
-        trio_turn(&t, 20);
-    assert_int_equal(r.ended, 0);
-    assert_int_equal(status_in(&r), SERVICE_UNKNOWN);
-    rpc_request_cancel(one);
-    trio_close(&t);
+    service_settings settings = {.listen = {.metrics = "127.0.0.1:0"}};
+    sessile_store_options options;
+    sessile_error err;
+    sessile_store_options_init(&options);
+    settings.services = SERVICE_RECORDS;
+    settings.records.url = url;
+    settings.records.options = &options;
+    memset(t, 0, sizeof *t);
+    must(rpc_loop_open(&t->loop, NULL, &allocator_default, &err), &err);
+    t->nodes[0].store = run_store("ram:");
+    trio_start(t, 0, &settings, 0);
 }
 
-/* A node that answers and can serve nothing says so, and serves again. */
+static void close_one(trio *t)
+{
+    trio_stop(t, 0);
+    rpc_channel_close(t->nodes[0].channel);
+    service_close(t->nodes[0].service);
+    sessile_store_close(t->nodes[0].store);
+    rpc_loop_close(t->loop);
+}
+
+/* Waits until a server says that of itself. */
+static void wait_for(trio *t, int status)
+{
+    for (int i = 0; i < 1000 && check(t, 0, "") != status; i++)
+        trio_turn(t, 20);
+    assert_int_equal(check(t, 0, ""), status);
+    assert_int_equal(ready(t, 0), status == SERVING);
+}
+
+/* Of a service that is not there, or that another server would have, Check knows nothing;
+ * Watch waits for it. */
+static void services_that_are_not_there_are_unknown(void **state)
+{
+    static const char *const here[] = {"", "sessile.v1.RecordService",
+                                       "grpc.health.v1.Health",
+                                       "grpc.reflection.v1.ServerReflection"};
+    static const char *const elsewhere[] = {"sessile.v1.SessionService",
+                                            "sessile.v1.MemoryService",
+                                            "sessile.v1.NodeService", "not.yet"};
+    sessile_error err;
+    trio t;
+    (void)state;
+    serve_records(&t, runs_folder);
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
+        assert_int_equal(check(&t, 0, here[i]), SERVING);
+        assert_int_equal(first_watched(&t, 0, here[i]), SERVING);
+    }
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        assert_int_equal(check(&t, 0, elsewhere[i]), -RPC_NOT_FOUND);
+        assert_int_equal(first_watched(&t, 0, elsewhere[i]), SERVICE_UNKNOWN);
+    }
+    close_one(&t);
+    trio sessions = {0};
+    must(rpc_loop_open(&sessions.loop, NULL, &allocator_default, &err), &err);
+    sessions.nodes[0].store = run_store("ram:");
+    trio_start(&sessions, 0, NULL, 0);
+    assert_int_equal(check(&sessions, 0, "sessile.v1.MemoryService"), SERVING);
+    assert_int_equal(check(&sessions, 0, "sessile.v1.RecordService"), -RPC_NOT_FOUND);
+    close_one(&sessions);
+}
+
+/* A node that answers and can serve nothing says so, and serves again; so does a server
+ * of records. */
 static void without_the_database_nobody_serves(void **state)
 {
+    service_settings settings = {.listen = {.metrics = "127.0.0.1:0"}};
     const char *why;
-    trio t;
+    trio t, records;
     (void)state;
     if (!postgres_shared(&why)) {
         print_message("# %s\n", why);
@@ -123,17 +200,18 @@ static void without_the_database_nobody_serves(void **state)
     }
     postgres_server *own = postgres_own(&why);
     assert_non_null(own);
-    trio_open(&t, own->url, NULL, 0);
-    assert_int_equal(check(&t, 0, ""), SERVING);
+    trio_open(&t, own->url, &settings, 0);
+    serve_records(&records, t.place);
+    wait_for(&t, SERVING);
+    wait_for(&records, SERVING);
     assert_int_equal(postgres_do(own, "kill"), 0);
-    for (int i = 0; i < 500 && check(&t, 0, "") == SERVING; i++)
-        trio_turn(&t, 20);
-    assert_int_equal(check(&t, 0, ""), NOT_SERVING);
+    wait_for(&t, NOT_SERVING);
+    wait_for(&records, NOT_SERVING);
     assert_int_equal(postgres_do(own, "again"), 0);
-    for (int i = 0; i < 500 && check(&t, 0, "") != SERVING; i++)
-        trio_turn(&t, 20);
-    assert_int_equal(check(&t, 0, ""), SERVING);
+    wait_for(&t, SERVING);
+    wait_for(&records, SERVING);
     trio_settled(&t, "after", -1); /* the table is there again, and all are in it */
+    close_one(&records);
     trio_close(&t);
     postgres_own_free(own);
 }
@@ -244,23 +322,17 @@ static void nodes_are_listed_for_who_may_check_the_store(void **state)
 static void a_store_without_nodes_is_served_by_one(void **state)
 {
     trio t = {0};
-    service_settings settings = {.listen = {"127.0.0.1:0"}};
     Sessile__V1__Empty request = SESSILE__V1__EMPTY__INIT;
     sessile_error err;
     reply r = {0};
     (void)state;
     must(rpc_loop_open(&t.loop, NULL, &allocator_default, &err), &err);
-    trio_node *n = &t.nodes[0];
-    n->store = run_store("ram:");
-    trio_start(&t, 0, &settings, 0);
+    t.nodes[0].store = run_store("ram:");
+    trio_start(&t, 0, NULL, 0);
     assert_int_equal(check(&t, 0, ""), SERVING);
     trio_call(&t, 0, "/sessile.v1.NodeService/Nodes", &request.base, 0, &r);
     assert_int_equal(r.code, RPC_UNIMPLEMENTED);
-    trio_stop(&t, 0);
-    rpc_channel_close(n->channel);
-    service_close(n->service);
-    sessile_store_close(n->store);
-    rpc_loop_close(t.loop);
+    close_one(&t);
 }
 
 int main(void)
@@ -268,7 +340,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anybody_may_ask),
         cmocka_unit_test(who_watches_is_told_that_a_node_ends),
-        cmocka_unit_test(a_service_that_is_not_there_can_be_watched),
+        cmocka_unit_test_setup_teardown(services_that_are_not_there_are_unknown,
+                                        make_folder, remove_folder),
         cmocka_unit_test(without_the_database_nobody_serves),
         cmocka_unit_test(replicas_are_counted),
         cmocka_unit_test(two_nodes_of_one_name_are_refused),

@@ -5,6 +5,7 @@
 local hints = require "sessile.cli.hints"
 local migrate = require "sessile.migrate"
 local moving = require "sessile.cli.moving"
+local show = require "sessile.config.show"
 local terminal = require "sessile.cli.terminal"
 
 local function tell(app, args, done, sealed)
@@ -31,7 +32,7 @@ local function tell(app, args, done, sealed)
   -- The hint names the backup instead of the store that was typed.
   local key = app.globals.key_file and " --key-file " .. hints.quoted(app.globals.key_file) or ""
   app:note(("To look into it: %s --store %s%s list"):format(hints.program,
-    hints.quoted(hints.url(migrate.backup_url(args.file))), key))
+    hints.quoted(show.url(migrate.backup_url(args.file))), key))
 end
 
 return {
