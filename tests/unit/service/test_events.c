@@ -13,9 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "service/watch.h"
 #include "support/runs.h"
 
 static const char *const URLS[] = {"ram:", "file", "sqlite"};
@@ -358,6 +361,52 @@ static void test_many_watch_one_session(void **state)
     world_close(&w);
 }
 
+static int64_t cpu_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
+/* 1: there is a moment at which the process does less than half of what it could. */
+static int rests(void)
+{
+    enum { MOMENTS = 25, US = 20000 };
+    for (int i = 0; i < MOMENTS; i++) {
+        const int64_t before = cpu_us();
+        usleep(US);
+        if (cpu_us() - before < US / 2)
+            return 1;
+    }
+    return 0;
+}
+
+/* Another server says that a session was written to, while the last who watches it goes:
+ * so there may be nothing left to ask about when the thread that asks wakes up. */
+static void test_a_server_rests_when_what_was_in_doubt_has_gone(void **state)
+{
+    enum { TIMES = 100 };
+    world w;
+    (void)state;
+    world_open(&w, 0);
+    watch *all = w.s.service->watch;
+    const sessile_session_options names = {.id = sessile_session_id(w.own),
+                                           .agent = sessile_session_agent(w.own),
+                                           .user = sessile_session_user(w.own)};
+    for (int i = 0; i < TIMES; i++) {
+        stream st;
+        watch_from(&w, &st, 0);
+        assert_true(stream_wait(&st, 2));
+        stream_done(&st);
+        while (watch_count(all) > 0) {
+            watch_look(all, &names);
+            rpc_loop_turn(w.s.loop, 0);
+        }
+        assert_true(rests());
+    }
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_a_server_that_ends_says_where_to_go_on),
         cmocka_unit_test(test_cut_at_random_it_is_the_log),
         cmocka_unit_test(test_many_watch_one_session),
+        cmocka_unit_test(test_a_server_rests_when_what_was_in_doubt_has_gone),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
