@@ -509,7 +509,7 @@ asan: deps-test
 # does AddressSanitizer, whose allocator may be locked by that thread when it forks.
 # CI leaves LONG_TESTS and the largest of the stores' to `make tsan ALL=1`.
 THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED) $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
-           $(if $(ALL),tests/store/test_backend.c) $(addprefix tests/unit/service/test_,events.c lanes.c run_stream.c)
+           $(if $(ALL),tests/store/test_backend.c) $(addprefix tests/unit/service/test_,events.c lanes.c pool.c run_stream.c)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
