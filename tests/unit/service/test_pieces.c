@@ -273,30 +273,68 @@ static void test_who_gives_up_leaves_nothing_behind(void **state)
     slow_close(&w);
 }
 
-/* Until there are so many calls, and long enough for one to wait, or for its wait to be
- * ended. */
-static void turn_until(slow *w, size_t calls)
+/* Until this holds, and long enough for a call to wait, or for its wait to be ended. */
+static void turn_until(slow *w, int (*holds)(const slow *w))
 {
-    time_t until = time(NULL) + 500;
-    while (slow_calls(w) != calls && time(NULL) < until)
+    time_t until = time(NULL) + 60;
+    while (!holds(w) && time(NULL) < until)
         rpc_loop_turn(w->s.loop, 1);
-    assert_int_equal(slow_calls(w), calls);
+    assert_true(holds(w));
     for (int i = 0; i < 30; i++)
         rpc_loop_turn(w->s.loop, 10);
 }
 
-/* The call of another client waits for a writer, in the session that the list is of. */
-static void test_who_gives_up_ends_no_wait_of_another_call(void **state)
+static int two_are_there(const slow *w)
 {
-    char url[200];
-    slow w;
+    return slow_calls(w) == 2;
+}
+
+static int one_has_gone(const slow *w)
+{
+    return slow_calls(w) < 2;
+}
+
+static int one_is_queued(const slow *w)
+{
+    return pool_waiting(w->s.service->pool) == 1;
+}
+
+/* The call of another client waits for a writer, in the session that the list is of. The
+ * list waits for its client, or (queued) in the queue of the session. */
+static void give_up_beside_a_call(slow *w, sessile_session *writer, int queued)
+{
     stream list, append;
-    sessile_session_options o;
-    sessile_session *writer;
     sessile_error err;
     Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
     Sessile__V1__AppendRequest a = SESSILE__V1__APPEND_REQUEST__INIT;
     Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
+    r.session = a.session = names_of("s");
+    json.text = "{\"role\":\"user\",\"content\":\"waited for\"}";
+    a.message = &json;
+    slow_begin(w, &list, "GetContext", &r);
+    assert_int_equal(log_begin(writer->core->log, NULL, NULL, &err), SESSILE_OK);
+    stream_begin(&w->s, &append, "AppendMessage", &a);
+    turn_until(w, two_are_there);
+    if (queued) {
+        rpc_request_pause(list.request, 0);
+        turn_until(w, one_is_queued);
+    }
+    stream_done(&list);
+    turn_until(w, one_has_gone);
+    const int ended = append.ended;
+    log_end(writer->core->log);
+    assert_false(ended);
+    stream_wait_end(&append);
+    assert_int_equal(append.code, RPC_OK);
+    stream_done(&append);
+}
+
+static void test_who_gives_up_ends_no_wait_of_another_call(void **state)
+{
+    char url[200];
+    slow w;
+    sessile_session_options o;
+    sessile_session *writer;
     (void)state;
     snprintf(url, sizeof url, "file:%s/given-up", runs_folder);
     slow_open(&w, url, 64 * MIB);
@@ -304,21 +342,8 @@ static void test_who_gives_up_ends_no_wait_of_another_call(void **state)
     sessile_session_options_init(&o);
     o.id = sessile_text("s");
     assert_int_equal(sessile_resume(&writer, w.store, &o, NULL), SESSILE_OK);
-    r.session = a.session = names_of("s");
-    json.text = "{\"role\":\"user\",\"content\":\"waited for\"}";
-    a.message = &json;
-
-    slow_begin(&w, &list, "GetContext", &r);
-    assert_int_equal(log_begin(writer->core->log, NULL, NULL, &err), SESSILE_OK);
-    stream_begin(&w.s, &append, "AppendMessage", &a);
-    turn_until(&w, 2);
-    stream_done(&list);
-    turn_until(&w, 1);
-    assert_false(append.ended);
-    log_end(writer->core->log);
-    stream_wait_end(&append);
-    assert_int_equal(append.code, RPC_OK);
-    stream_done(&append);
+    for (int queued = 0; queued < 2; queued++)
+        give_up_beside_a_call(&w, writer, queued);
     assert_int_equal(sessile_session_close(writer, NULL), SESSILE_OK);
     slow_close(&w);
 }
