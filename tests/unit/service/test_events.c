@@ -424,13 +424,15 @@ static int rests(void)
 }
 
 /* Another server says that a session was written to, while the last who watches it goes:
- * so there may be nothing left to ask about when the thread that asks wakes up. */
+ * so there may be nothing left to ask about when the thread that asks wakes up. A thread
+ * that does not wait then keeps the mutex as well, and the alarm ends this program. */
 static void test_a_server_rests_when_what_was_in_doubt_has_gone(void **state)
 {
     enum { TIMES = 100 };
     world w;
     (void)state;
     world_open(&w, 0);
+    alarm(120);
     watch *all = w.s.service->watch;
     const sessile_session_options names = {.id = sessile_session_id(w.own),
                                            .agent = sessile_session_agent(w.own),
@@ -446,6 +448,7 @@ static void test_a_server_rests_when_what_was_in_doubt_has_gone(void **state)
         }
         assert_true(rests());
     }
+    alarm(0);
     world_close(&w);
 }
 
