@@ -366,7 +366,7 @@ static void test_many_watch_one_session(void **state)
 /* Turns the loop for a while. */
 static void turn(world *w)
 {
-    for (int i = 0; i < 30; i++)
+    for (int i = 0; i < 10; i++)
         rpc_loop_turn(w->s.loop, 10);
 }
 
@@ -374,6 +374,7 @@ static void turn(world *w)
  * is open once for all, wait for the call and are not ended with it. */
 static void test_a_call_that_is_given_up_ends_no_stream(void **state)
 {
+    enum { TIMES = 12 }; /* who waits beside the call may have its turn just in time */
     world w;
     stream append, st;
     sessile_error err;
@@ -386,16 +387,20 @@ static void test_a_call_that_is_given_up_ends_no_stream(void **state)
     r.message = &json;
     json.text = "{\"role\":\"user\",\"content\":\"given up\"}";
     say(w.own, "what the writer knows");
-    assert_int_equal(log_begin(w.own->core->log, NULL, NULL, &err), SESSILE_OK);
-    stream_begin(&w.s, &append, "AppendMessage", &r);
-    turn(&w);
-    watch_from(&w, &st, 0);
-    turn(&w);
-    stream_done(&append);
-    turn(&w);
-    log_end(w.own->core->log);
-    assert_true(stream_wait(&st, 4));
-    is_up_to(&st, 3, 3);
+    for (int i = 0; i < TIMES; i++) {
+        if (i > 0)
+            stream_done(&st);
+        assert_int_equal(log_begin(w.own->core->log, NULL, NULL, &err), SESSILE_OK);
+        stream_begin(&w.s, &append, "AppendMessage", &r);
+        turn(&w);
+        watch_from(&w, &st, 0);
+        turn(&w);
+        stream_done(&append);
+        turn(&w);
+        log_end(w.own->core->log);
+        assert_true(stream_wait(&st, 4));
+        is_up_to(&st, 3, 3);
+    }
     append_by(&w.s, "s", "it goes on");
     assert_true(stream_wait(&st, 6));
     is_entry(&st, 4, 3, w.own);
