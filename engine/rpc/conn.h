@@ -97,22 +97,7 @@ void conn_end(conn *c);
 /* The peer misbehaves: counted once for a connection. */
 void conn_hostile(conn *c);
 
-/* ---- shared by conn.c and conn_write.c */
-
-#define CONN_LINGER_US (2 * 1000000ull)
-/* Reads into INPUT_SIZE bytes. Bytes; 0: there are none now; -1: the end, or it broke. */
-long conn_pull(conn *c, void *out);
-/* Writes what is for the wire: all, or until the socket takes no more (out.blocked). 0,
- * -1. */
-int conn_push(conn *c);
-/* What epoll shall say: that there is something to read, unless the peer reads nothing
- * and has sent enough; and that it can be written again. */
-void conn_watch(conn *c);
-/* The memory of a buffer, which another connection may use now. */
-void conn_take_back(conn *c, buf *out);
-
-/* ---- of all connections of a loop */
-
+/* Of all connections of a loop. */
 void conns_flush(rpc_loop *loop);
 void conns_reap(rpc_loop *loop);
 void conns_close(rpc_loop *loop);
