@@ -330,6 +330,11 @@ static void flood(const char *address)
     for (int i = 0; i < 200; i++)
         if (send(fd, ping, sizeof ping, MSG_NOSIGNAL) < 0)
             break;
+    /* closed with answers unread, what the server has not read yet would be lost */
+    char answers[1024];
+    shutdown(fd, SHUT_WR);
+    while (recv(fd, answers, sizeof answers, 0) > 0)
+        ;
     close(fd);
 }
 
