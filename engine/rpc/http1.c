@@ -185,6 +185,7 @@ static void give_body(http1 *h)
         return;
     call->service->message(call->ud, call, h->body.data ? h->body.data : "",
                            h->body.size);
+    buf_deinit(&h->body); /* the service has what it wants of it */
     call->service->ended(call->ud, call);
 }
 

@@ -1,4 +1,4 @@
-/* tls.h: TLS of one connection. The only other file that knows OpenSSL is tls.c. */
+/* tls.h: TLS of one connection. OpenSSL is known by tls.c and tls_context.c alone. */
 #ifndef RPC_TLS_H
 #define RPC_TLS_H
 

@@ -126,6 +126,11 @@ static uint64_t slice_hash(sessile_slice text)
     return hash64(text.size ? text.data : "", text.size);
 }
 
+static sessile_slice bytes_slice(const ProtobufCBinaryData *bytes)
+{
+    return (sessile_slice){(const char *)bytes->data, bytes->len};
+}
+
 /* By the names that it is about, so that whatever else is in the bytes makes no other
  * lane. The same request of two callers may be about two memories, each caller's own. */
 static uint64_t lane_of(const call *c, const sessile_slice names[3], decoded_names named)
@@ -139,6 +144,17 @@ static uint64_t lane_of(const call *c, const sessile_slice names[3], decoded_nam
         own ? text_hash(rpc_call_certificate(c->rpc)) : 0,
     };
     return hash64(parts, sizeof parts) | 1;
+}
+
+uint64_t call_lane(const call *c, const Sessile__V1__Session *names)
+{
+    const Sessile__V1__Raw *raw = names->raw;
+    const sessile_slice parts[3] = {
+        raw ? bytes_slice(&raw->agent) : sessile_text(names->agent),
+        raw ? bytes_slice(&raw->user) : sessile_text(names->user),
+        raw ? bytes_slice(&raw->id) : sessile_text(names->id),
+    };
+    return lane_of(c, parts, NAMES_OWN);
 }
 
 /* The jobs of a call that goes on run one after the other, so it has a lane in any case:
@@ -329,10 +345,9 @@ sessile_status call_names(call *c, const Sessile__V1__Session *names,
     if (!names)
         return fail(err, SESSILE_INVALID, "the request names no session");
     if (names->raw) {
-        out->agent =
-            (sessile_slice){(char *)names->raw->agent.data, names->raw->agent.len};
-        out->user = (sessile_slice){(char *)names->raw->user.data, names->raw->user.len};
-        out->id = (sessile_slice){(char *)names->raw->id.data, names->raw->id.len};
+        out->agent = bytes_slice(&names->raw->agent);
+        out->user = bytes_slice(&names->raw->user);
+        out->id = bytes_slice(&names->raw->id);
     } else {
         out->agent = sessile_text(names->agent);
         out->user = sessile_text(names->user);

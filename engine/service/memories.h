@@ -9,7 +9,7 @@
 #define SERVICE_MEMORIES_H
 
 #include "service/memory.pb-c.h"
-#include "service/server.h"
+#include "service/pieces.h"
 
 /* ---------------------------------------------------------------------- memories.c */
 
@@ -71,10 +71,22 @@ static inline double real_or(const Sessile__V1__Real *real, double standard)
 
 /* -------------------------------------------------------------------- memories_rows.c */
 
-/* Sends rows in pieces of about 1 MiB, without waiting for the client. set: of a recall;
- * else NULL. As call_send(). */
-sessile_status send_rows(call *c, const sessile_memory_row *rows, size_t count,
-                         const memory_set *set, sessile_error *err);
+/* A list of entries, and what it was asked for with. It stands first in what a method
+ * makes for it, in the call's arena. */
+typedef struct row_list row_list;
+struct row_list {
+    /* Finds the rows, as one block for sessile_free(); on failure there is none. It may
+     * be called again, by another worker. */
+    sessile_status (*find)(call *c, row_list *l, sessile_memory_row **rows, size_t *count,
+                           sessile_error *err);
+    const memory_set *set; /* of a recall; else NULL */
+    /* of memories_rows.c */
+    int found;
+    uint64_t mark; /* of the rows that were found */
+};
+/* Replies a list, no faster than its client reads: as reply_list(). LIMIT: the rows have
+ * more than 8 MiB. */
+sessile_status reply_rows(call *c, row_list *l, sessile_error *err);
 /* Sends one row, and frees it. As call_send(). */
 sessile_status reply_row(call *c, sessile_memory_row *row, sessile_error *err);
 

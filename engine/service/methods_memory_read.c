@@ -1,6 +1,8 @@
 /* methods_memory_read.c: entries of a memory: read, listed, found; what has no vector. */
 #include "service/memories.h"
 
+#include <string.h>
+
 #include "codec/entry.h"
 #include "codec/json.h"
 
@@ -50,6 +52,20 @@ static sessile_status get_memory_entry(call *c, const void *request, sessile_err
 
 /* ---------------------------------------------------------------------- lists */
 
+/* A list, and what it was asked for with. */
+typedef struct reading {
+    row_list list; /* first */
+    sessile_memory *memory;
+    const void *request;
+    union {
+        sessile_memory_list_options list;
+        sessile_memory_search_options search;
+        struct {
+            uint64_t skip, limit;
+        } history;
+    } by;
+} reading;
+
 static sessile_status read_limit(uint64_t given, uint64_t standard, uint64_t *out,
                                  sessile_error *err)
 {
@@ -58,45 +74,63 @@ static sessile_status read_limit(uint64_t given, uint64_t standard, uint64_t *ou
                              : fail(err, SESSILE_LIMIT, "limit is at most %d", ROWS_MOST);
 }
 
-/* Sends what a list or a search has found, and frees it. */
-static sessile_status give_rows(call *c, sessile_status status, sessile_memory_row *rows,
-                                size_t count, sessile_error *err)
+static sessile_status find_list(call *c, row_list *l, sessile_memory_row **rows,
+                                size_t *count, sessile_error *err)
 {
-    if (!status)
-        status = send_rows(c, rows, count, NULL, err);
-    sessile_free(rows);
-    return status;
+    const reading *all = (const reading *)l;
+    (void)c;
+    return sessile_memory_list(all->memory, &all->by.list, rows, count, err);
 }
 
 static sessile_status list_memory(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__ListMemoryRequest *r = request;
-    sessile_memory_list_options options = {.offset = r->skip};
-    sessile_memory_row *rows = NULL;
-    sessile_memory *memory;
-    size_t count = 0;
-    sessile_status status = read_limit(r->limit, ROWS, &options.limit, err);
+    reading *all = call_new(c, sizeof *all);
+    if (!all)
+        return fail_nomem(err);
+    all->list.find = find_list;
+    all->by.list.offset = r->skip;
+    sessile_status status = read_limit(r->limit, ROWS, &all->by.list.limit, err);
     if (!status)
-        status = read_filter(r->filter, &options.filter, err);
+        status = read_filter(r->filter, &all->by.list.filter, err);
     if (!status)
-        status = call_memory(c, r->memory, 0, &memory, err);
-    if (!status)
-        status = sessile_memory_list(memory, &options, &rows, &count, err);
-    return give_rows(c, status, rows, count, err);
+        status = call_memory(c, r->memory, 0, &all->memory, err);
+    return status ? status : reply_rows(c, &all->list, err);
+}
+
+/* Of the history, which is read whole, the rows that were asked for. */
+static sessile_status find_history(call *c, row_list *l, sessile_memory_row **rows,
+                                   size_t *count, sessile_error *err)
+{
+    const reading *all = (const reading *)l;
+    const Sessile__V1__MemoryHistoryRequest *r = all->request;
+    (void)c;
+    sessile_status status = sessile_memory_history(all->memory, sessile_text(r->key),
+                                                   r->entry, rows, count, err);
+    if (status)
+        return status;
+    const size_t skip =
+        all->by.history.skip < *count ? (size_t)all->by.history.skip : *count;
+    const size_t left = *count - skip;
+    *count = left < all->by.history.limit ? left : (size_t)all->by.history.limit;
+    if (skip && *count)
+        memmove(*rows, *rows + skip, *count * sizeof **rows);
+    return SESSILE_OK;
 }
 
 static sessile_status get_memory_history(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__MemoryHistoryRequest *r = request;
-    sessile_memory_row *rows = NULL;
-    sessile_memory *memory;
-    size_t count = 0;
-    sessile_status status = call_memory(c, r->memory, 0, &memory, err);
+    reading *all = call_new(c, sizeof *all);
+    if (!all)
+        return fail_nomem(err);
+    all->list.find = find_history;
+    all->request = r;
+    all->by.history.skip = r->skip;
+    sessile_status status = read_limit(r->limit, ROWS_MOST, &all->by.history.limit, err);
     if (!status)
-        status = sessile_memory_history(memory, sessile_text(r->key), r->entry, &rows,
-                                        &count, err);
-    /* newest first */
-    return give_rows(c, status, rows, count > ROWS_MOST ? ROWS_MOST : count, err);
+        status = call_memory(c, r->memory, 0, &all->memory, err);
+    return status ? status : reply_rows(c, &all->list, err);
 }
 
 static sessile_status read_search(call *c, const Sessile__V1__SearchMemoryRequest *r,
@@ -125,20 +159,28 @@ static sessile_status read_search(call *c, const Sessile__V1__SearchMemoryReques
     return status;
 }
 
+static sessile_status find_words(call *c, row_list *l, sessile_memory_row **rows,
+                                 size_t *count, sessile_error *err)
+{
+    const reading *all = (const reading *)l;
+    const Sessile__V1__SearchMemoryRequest *r = all->request;
+    (void)c;
+    return sessile_memory_search(all->memory, sessile_text(r->question), &all->by.search,
+                                 rows, count, err);
+}
+
 static sessile_status search_memory(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__SearchMemoryRequest *r = request;
-    sessile_memory_search_options options;
-    sessile_memory_row *rows = NULL;
-    sessile_memory *memory;
-    size_t count = 0;
-    sessile_status status = read_search(c, r, &options, err);
+    reading *all = call_new(c, sizeof *all);
+    if (!all)
+        return fail_nomem(err);
+    all->list.find = find_words;
+    all->request = r;
+    sessile_status status = read_search(c, r, &all->by.search, err);
     if (!status)
-        status = call_memory(c, r->memory, 0, &memory, err);
-    if (!status)
-        status = sessile_memory_search(memory, sessile_text(r->question), &options, &rows,
-                                       &count, err);
-    return give_rows(c, status, rows, count, err);
+        status = call_memory(c, r->memory, 0, &all->memory, err);
+    return status ? status : reply_rows(c, &all->list, err);
 }
 
 /* ---------------------------------------------------------------------- vectors */

@@ -237,26 +237,38 @@ RUN_ONCE(remember, begin_remember)
 RUN_ONCE(tidy, begin_tidy)
 RUN_ONCE(admit, begin_admit)
 
+/* A search for what could be recalled, and what it was asked for with. */
+typedef struct recalling {
+    row_list list; /* first */
+    sessile_session *session;
+    memory_set set;
+    sessile_recall_options options;
+} recalling;
+
+static sessile_status find_rows(call *c, row_list *l, sessile_memory_row **rows,
+                                size_t *count, sessile_error *err)
+{
+    const recalling *all = (const recalling *)l;
+    (void)c;
+    return sessile_recall_find(all->session, all->set.at, all->set.count, &all->options,
+                               rows, count, err);
+}
+
 static sessile_status find_recall(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__RecallRequest *r = request;
-    sessile_recall_options options;
-    sessile_session *session;
-    sessile_memory_row *rows = NULL;
-    memory_set set = {.count = 0};
-    size_t count = 0;
-    sessile_status status = call_session(c, r->session, &session, err);
-    if (!status)
-        status = call_memories(c, session, r->memories, r->n_memories, &set, err);
-    if (!status)
-        status = read_recall(c, r, &set, &options, err);
+    recalling *all = call_new(c, sizeof *all);
+    if (!all)
+        return fail_nomem(err);
+    all->list.find = find_rows;
+    all->list.set = &all->set;
+    sessile_status status = call_session(c, r->session, &all->session, err);
     if (!status)
         status =
-            sessile_recall_find(session, set.at, set.count, &options, &rows, &count, err);
+            call_memories(c, all->session, r->memories, r->n_memories, &all->set, err);
     if (!status)
-        status = send_rows(c, rows, count, &set, err);
-    sessile_free(rows);
-    return status;
+        status = read_recall(c, r, &all->set, &all->options, err);
+    return status ? status : reply_rows(c, &all->list, err);
 }
 
 static sessile_status get_agent_source(call *c, const void *request, sessile_error *err)

@@ -25,6 +25,7 @@ typedef struct list_reply {
     /* under the mutex of all */
     struct list_reply *next, *before; /* of those that wait */
     int waits;
+    int works;   /* a worker has it, and nobody else uses its session */
     size_t kept; /* bytes of rows that count among the kept ones */
 } list_reply;
 
@@ -142,6 +143,7 @@ static sessile_status begin_to_wait(list_reply *l, int *waits, sessile_error *er
     else if (call_is_full(l->call))
         *waits = 1;
     if (*waits) {
+        l->works = 0;
         drop = keep_rows(p, l);
         enter(p, l);
     }
@@ -184,7 +186,12 @@ static void go_on(list_reply *l)
 
 static void run_job(job *j)
 {
-    go_on((list_reply *)j);
+    list_reply *l = (list_reply *)j;
+    pieces *p = l->call->server->pieces;
+    pthread_mutex_lock(&p->mutex);
+    l->works = 1;
+    pthread_mutex_unlock(&p->mutex);
+    go_on(l);
 }
 
 static void on_drained(call *c)
@@ -197,16 +204,16 @@ static void on_drained(call *c)
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* While it waits nobody works for it: an interrupt would meet whoever uses the session.
- */
+/* While no worker has it, because it waits for its client or in the queue of its session,
+ * an interrupt would meet whoever uses the session. */
 static void on_gone(call *c)
 {
     pieces *p = c->server->pieces;
     const list_reply *l = c->own;
     pthread_mutex_lock(&p->mutex);
-    const int waits = l->waits;
+    const int works = l->works;
     pthread_mutex_unlock(&p->mutex);
-    if (!waits) {
+    if (works) {
         pthread_mutex_lock(&c->mutex);
         sessile_interrupt(c->session);
         pthread_mutex_unlock(&c->mutex);
@@ -244,6 +251,7 @@ sessile_status reply_list(call *c, const list_kind *kind, void *what, sessile_er
         return status;
     }
     *l = all;
+    l->works = 1;
     l->job.lane = c->job.lane;
     call_stay(c, &list_stream, l);
     go_on(l);

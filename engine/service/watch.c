@@ -2,126 +2,21 @@
  * watch.c: which sessions are watched, by whom, and who is due.
  *
  * A session is looked at when it may have news: a call of this server on it has ended, a
- * follower has begun or takes more, or the store says that its log has grown. The store
- * is asked once a second about all sessions with one question, by a thread that does
- * nothing else: that finds what others have written, and what was removed. Sessions that
- * another server says it has written to (watch_look()) are asked about at once, all of
- * them together: however many such calls come, one question is on its way.
+ * follower has begun or takes more, or the store says that its log has grown
+ * (watch_ask.c).
  *
- * The mutex is held for the tables and states, never while a session is opened, read or
- * closed. A worker that has a track (TRACK_BUSY) is the only one that touches the second
- * half of its struct. At most half of the workers serve watchers at one time, so that
- * other calls do not wait for thousands of streams that begin.
+ * A worker that has a track (TRACK_BUSY) is the only one that touches the second half of
+ * its struct. At most half of the workers serve watchers at one time, so that other calls
+ * do not wait for thousands of streams that begin.
  */
 #include "service/shares.h"
 #include "service/watch.h"
 
-#include <errno.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/names.h"
-
-enum {
-    TABLE = 16384,
-    TRACKS_A_JOB = 32 /* then other jobs of the session have their turn */
-};
-
-struct watch {
-    service *server;
-    pthread_mutex_t mutex; /* all that follows */
-    pthread_cond_t wake;   /* of the thread */
-    watched *table[TABLE];
-    size_t count;
-    watched *first, *last; /* wait for a worker */
-    int working, most;     /* have one; at most */
-    int doubted;           /* the store is to be asked about some at once */
-    int draining, ending, started;
-    pthread_t thread;
-};
-
-/* ---------------------------------------------------------------------- the table */
-
-/* By names as a request has them; what it leaves out, the store knows. */
-static watched *find(watch *w, const sessile_session_options *names)
-{
-    uint64_t key = hash64(names->id.data, names->id.size);
-    watched *one = w->table[key % TABLE];
-    while (one && !(one->key == key && slice_same(one->names.id, names->id) &&
-                    slice_same(one->names.agent, names->agent) &&
-                    slice_same(one->names.user, names->user)))
-        one = one->same;
-    return one;
-}
-
-/* The next one from `one` on that is this session, by the names that it has. */
-static watched *find_named(watched *one, const sessile_session_options *names,
-                           uint64_t key)
-{
-    for (; one; one = one->same) {
-        const sessile_session *is = one->kept ? kept_session(one->kept) : NULL;
-        if (is && one->key == key && slice_same(sessile_session_id(is), names->id) &&
-            slice_same(sessile_session_agent(is), names->agent) &&
-            slice_same(sessile_session_user(is), names->user))
-            break;
-    }
-    return one;
-}
-
-static watched *find_open(watched *one, const sessile_session *session, uint64_t key)
-{
-    const sessile_session_options names = {.id = sessile_session_id(session),
-                                           .agent = sessile_session_agent(session),
-                                           .user = sessile_session_user(session)};
-    return find_named(one, &names, key);
-}
-
-static void copy_name(sessile_slice *name, char **at)
-{
-    if (name->size)
-        memcpy(*at, name->data, name->size);
-    name->data = *at;
-    *at += name->size;
-}
+enum { TRACKS_A_JOB = 32 }; /* then other jobs of the session have their turn */
 
 static void run_job(job *j);
-
-static watched *watched_new(watch *w, const sessile_session_options *names, uint64_t lane)
-{
-    size_t size = sizeof(watched) + names->agent.size + names->user.size + names->id.size;
-    watched *one = mem_zalloc(&w->server->alloc, size);
-    if (!one)
-        return NULL;
-    char *at = (char *)(one + 1);
-    one->watch = w;
-    one->size = size;
-    one->names = *names;
-    one->key = hash64(names->id.data, names->id.size);
-    one->job.run = run_job;
-    one->job.lane = lane;
-    if (names->agent.data)
-        copy_name(&one->names.agent, &at);
-    if (names->user.data)
-        copy_name(&one->names.user, &at);
-    copy_name(&one->names.id, &at);
-    one->same = w->table[one->key % TABLE];
-    w->table[one->key % TABLE] = one;
-    one->listed = 1;
-    w->count++;
-    return one;
-}
-
-static void leave_table(watch *w, watched *one)
-{
-    watched **at = &w->table[one->key % TABLE];
-    if (!one->listed)
-        return;
-    while (*at != one)
-        at = &(*at)->same;
-    *at = one->same;
-    one->listed = 0;
-    w->count--;
-}
 
 /* ---------------------------------------------------------------------- what is due */
 
@@ -137,7 +32,7 @@ static void give_to_workers(watch *w)
     }
 }
 
-static void queue(watch *w, watched *one)
+void watch_queue(watch *w, watched *one)
 {
     if (one->queued)
         return;
@@ -161,7 +56,7 @@ static void make_due(watch *w, track *t)
     t->due = NULL;
     *(one->last_due ? &one->last_due->due : &one->first_due) = t;
     one->last_due = t;
-    queue(w, one);
+    watch_queue(w, one);
 }
 
 static track *take_due(watched *one)
@@ -195,8 +90,7 @@ static void wake_all(watch *w, watched *one)
             make_due(w, t);
 }
 
-/* The store says that it has grown, or that it was removed. */
-static void wake_doubted(watch *w, watched *one)
+void watch_wake(watch *w, watched *one)
 {
     for (track *t = one->newest; t; t = t->older) {
         if (t->state == TRACK_IDLE)
@@ -208,30 +102,19 @@ static void wake_doubted(watch *w, watched *one)
 
 void watch_poke(watch *w, sessile_session *session)
 {
-    sessile_slice id = sessile_session_id(session);
-    const uint64_t key = hash64(id.data, id.size);
+    const sessile_session_options names = {.id = sessile_session_id(session),
+                                           .agent = sessile_session_agent(session),
+                                           .user = sessile_session_user(session)};
     pthread_mutex_lock(&w->mutex);
-    watched *one = find_open(w->table[key % TABLE], session, key);
+    watched *one = watched_first(w, &names);
     pthread_mutex_unlock(&w->mutex);
     if (!one)
         return;
-    sessile_id end = sessile_session_length(session);
+    const sessile_id end = sessile_session_length(session);
     pthread_mutex_lock(&w->mutex);
-    one = find_open(w->table[key % TABLE], session, key); /* what is there by now */
-    for (; one; one = find_open(one->same, session, key))
+    one = watched_first(w, &names); /* what is there by now */
+    for (; one; one = watched_next(one, &names))
         wake(w, one, end);
-    pthread_mutex_unlock(&w->mutex);
-}
-
-void watch_look(watch *w, const sessile_session_options *names)
-{
-    const uint64_t key = hash64(names->id.data, names->id.size);
-    pthread_mutex_lock(&w->mutex);
-    watched *one = find_named(w->table[key % TABLE], names, key);
-    for (; one; one = find_named(one->same, names, key))
-        one->doubted = w->doubted = 1;
-    if (w->doubted)
-        pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->mutex);
 }
 
@@ -314,7 +197,7 @@ static void take_back(watch *w, follower *f)
             continue;
         unlink_track(one, &f->tracks[i]);
         if (!one->newest)
-            queue(w, one); /* a worker frees it */
+            watch_queue(w, one); /* a worker frees it */
     }
 }
 
@@ -327,13 +210,13 @@ sessile_status watch_begin(watch *w, follower *f, const sessile_session_options 
     if (w->draining)
         status = fail(err, SESSILE_BUSY, "the server is ending: ask another one");
     for (size_t i = 0; i < f->count && !status; i++) {
-        watched *one = find(w, &names[i]);
+        watched *one = watched_find(w, &names[i]);
         if (!one && w->count >= WATCHED_MOST)
             status = fail(err, SESSILE_LIMIT,
                           "this server watches %d sessions, which is the most: ask "
                           "another one",
                           WATCHED_MOST);
-        else if (!one && !(one = watched_new(w, &names[i], f->tracks[i].lane)))
+        else if (!one && !(one = watched_new(w, &names[i], f->tracks[i].lane, run_job)))
             status = fail_nomem(err);
         if (!status)
             link_track(one, &f->tracks[i]);
@@ -381,7 +264,7 @@ static void settle(watch *w, track *t, track_result result, sessile_id end,
     if (result == TRACK_GONE) {
         /* A session of the same name may be there by now. Who asks from now on sees that
          * one. */
-        leave_table(w, one);
+        watched_leave(w, one);
         wake_all(w, one);
         if (--f->there == 0)
             end_follower(w, f, f->single ? SESSILE_NOTFOUND : SESSILE_OK, err);
@@ -439,9 +322,9 @@ static void run_job(job *j)
     const int over = !one->newest && !one->pins;
     const int gone = !one->listed;
     if (one->first_due) {
-        queue(w, one);
+        watch_queue(w, one);
     } else if (over) {
-        leave_table(w, one);
+        watched_leave(w, one);
         unused = one->kept;
     }
     give_to_workers(w);
@@ -451,99 +334,6 @@ static void run_job(job *j)
     if (unused)
         keep_give(w->server->keep, unused, !gone);
     mem_free(&w->server->alloc, one, one->size);
-}
-
-/* ------------------------------------------------------------------- asking the store */
-
-typedef struct question {
-    watched **all;
-    sessile_session **sessions;
-    unsigned char *changed;
-    size_t count, room;
-} question;
-
-static void question_free(watch *w, question *q)
-{
-    const allocator *a = &w->server->alloc;
-    mem_free(a, q->all, q->room * sizeof *q->all);
-    mem_free(a, q->sessions, q->room * sizeof *q->sessions);
-    mem_free(a, q->changed, q->room);
-}
-
-/* Notes the sessions that are open, all or those in doubt, and pins them. */
-static void gather(watch *w, question *q, int all)
-{
-    const allocator *a = &w->server->alloc;
-    q->room = w->count;
-    q->count = 0;
-    q->all = mem_alloc(a, q->room * sizeof *q->all);
-    q->sessions = mem_alloc(a, q->room * sizeof *q->sessions);
-    q->changed = mem_zalloc(a, q->room);
-    if (!q->all || !q->sessions || !q->changed)
-        return;
-    for (size_t i = 0; i < TABLE; i++)
-        for (watched *one = w->table[i]; one; one = one->same)
-            if (one->kept && one->newest && (all || one->doubted)) {
-                one->doubted = 0;
-                one->pins++;
-                q->all[q->count] = one;
-                q->sessions[q->count++] = kept_session(one->kept);
-            }
-}
-
-static void ask_store(watch *w, int all)
-{
-    question q;
-    gather(w, &q, all);
-    pthread_mutex_unlock(&w->mutex);
-    sessile_status status = SESSILE_OK;
-    if (q.count)
-        status = sessile_changed(w->server->store, q.sessions, q.count, q.changed, NULL);
-    pthread_mutex_lock(&w->mutex);
-    for (size_t i = 0; i < q.count; i++) {
-        watched *one = q.all[i];
-        one->pins--;
-        if (!status && q.changed[i])
-            wake_doubted(w, one);
-        if (!one->newest)
-            queue(w, one);
-    }
-    question_free(w, &q);
-}
-
-/* Waits until it is time to ask about all (1), or sessions are in doubt. */
-static int wait_to_ask(watch *w, const struct timespec *until)
-{
-    int why = 0;
-    while (!w->ending && !w->doubted && why != ETIMEDOUT)
-        why = pthread_cond_timedwait(&w->wake, &w->mutex, until);
-    return why == ETIMEDOUT;
-}
-
-static void *ask_each_second(void *arg)
-{
-    watch *w = arg;
-    const int ms = w->server->settings.look_ms;
-    pthread_mutex_lock(&w->mutex);
-    while (!w->ending) {
-        struct timespec until;
-        int all = 0;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += ms / 1000;
-        until.tv_nsec += ms % 1000 * 1000000L;
-        if (until.tv_nsec >= 1000000000L) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000L;
-        }
-        while (!all && !w->ending) {
-            all = wait_to_ask(w, &until);
-            w->doubted = 0; /* also if those in doubt have gone meanwhile */
-            if (!w->ending && w->count > 0)
-                ask_store(w, all);
-        }
-    }
-    pthread_mutex_unlock(&w->mutex);
-    return NULL;
 }
 
 /* ---------------------------------------------------------------------- as a whole */
@@ -565,15 +355,6 @@ sessile_status watch_open(watch **out, service *s, sessile_error *err)
     return SESSILE_OK;
 }
 
-sessile_status watch_start(watch *w, sessile_error *err)
-{
-    int why = pthread_create(&w->thread, NULL, ask_each_second, w);
-    if (why)
-        return fail_errno(err, why, "a thread cannot be started");
-    w->started = 1;
-    return SESSILE_OK;
-}
-
 void watch_drain(watch *w)
 {
     sessile_error err;
@@ -582,24 +363,11 @@ void watch_drain(watch *w)
          "was seen of each session");
     pthread_mutex_lock(&w->mutex);
     w->draining = 1;
-    for (size_t i = 0; i < TABLE; i++)
+    for (size_t i = 0; i < WATCH_TABLE; i++)
         for (watched *one = w->table[i]; one; one = one->same)
             for (track *t = one->newest; t; t = t->older)
                 end_follower(w, t->by, SESSILE_BUSY, &err);
     pthread_mutex_unlock(&w->mutex);
-}
-
-void watch_stop(watch *w)
-{
-    if (!w)
-        return;
-    pthread_mutex_lock(&w->mutex);
-    w->ending = 1;
-    pthread_cond_signal(&w->wake);
-    pthread_mutex_unlock(&w->mutex);
-    if (w->started)
-        pthread_join(w->thread, NULL);
-    w->started = 0;
 }
 
 void watch_close(watch *w)

@@ -7,8 +7,11 @@
  *
  * Nothing waits on a thread. A track is due when its session may have entries that were
  * not sent; sessions with tracks that are due are given to workers, a few at a time.
- * watch.c owns the tables and decides what is due; watch_send.c reads entries and sends
- * them.
+ * watch.c decides what is due; watch_table.c has the sessions by their names; watch_ask.c
+ * asks the store what others have written; watch_send.c reads entries and sends them.
+ *
+ * The mutex is held for the tables and states, never while a session is opened, read or
+ * closed.
  */
 #ifndef SERVICE_WATCH_H
 #define SERVICE_WATCH_H
@@ -87,21 +90,29 @@ struct watched {
     int listed;     /* it is in the table */
 };
 
+enum { WATCH_TABLE = 16384 };
+
+struct watch {
+    service *server;
+    pthread_mutex_t mutex; /* all that follows */
+    pthread_cond_t wake;   /* of the thread */
+    watched *table[WATCH_TABLE];
+    size_t count;
+    watched *first, *last; /* wait for a worker */
+    int working, most;     /* have one; at most */
+    int doubted;           /* the store is to be asked about some at once */
+    int draining, ending, started;
+    pthread_t thread;
+};
+
 /* ---------------------------------------------------------------------- watch.c */
 
 /* NOMEM. */
 sessile_status watch_open(watch **out, service *s, sessile_error *err);
-/* Starts the thread that asks the store. IO, NOMEM: it cannot be started. */
-sessile_status watch_start(watch *w, sessile_error *err);
 /* A call on a session ended: those who watch it are sent what is new. */
 void watch_poke(watch *w, sessile_session *session);
-/* Another server says that it has written to a session: the store is asked whether it
- * has. Nothing happens if nobody watches it. */
-void watch_look(watch *w, const sessile_session_options *names);
 /* Ends every stream: the clients go on at another server. New ones are refused. */
 void watch_drain(watch *w);
-/* Ends the thread; it gives the workers nothing more. */
-void watch_stop(watch *w);
 /* The workers and the loops have ended before. */
 void watch_close(watch *w);
 /* Sessions that are watched. */
@@ -114,6 +125,35 @@ sessile_status watch_begin(watch *w, follower *f, const sessile_session_options 
                            sessile_error *err);
 /* What a call that watches is told. */
 extern const call_stream watch_stream;
+/* Gives a session to the workers, under the mutex. */
+void watch_queue(watch *w, watched *one);
+/* Its tracks are due, under the mutex: it has grown, or it was removed. */
+void watch_wake(watch *w, watched *one);
+
+/* ---------------------------------------------------------------------- watch_table.c */
+
+/* All under the mutex. By names as a request has them; what it leaves out, the store
+ * knows. NULL: it is not watched. */
+watched *watched_find(watch *w, const sessile_session_options *names);
+/* The first one that is open and is the session of these names, which are whole; and the
+ * next one behind `one`, as a session can be there under several names. */
+watched *watched_first(watch *w, const sessile_session_options *names);
+watched *watched_next(watched *one, const sessile_session_options *names);
+/* Enters it in the table. lane: of its session's calls; run: its job. NULL: no memory. */
+watched *watched_new(watch *w, const sessile_session_options *names, uint64_t lane,
+                     void (*run)(job *j));
+/* Takes it out of the table, if it is there. */
+void watched_leave(watch *w, watched *one);
+
+/* ---------------------------------------------------------------------- watch_ask.c */
+
+/* Starts the thread that asks the store. IO, NOMEM: it cannot be started. */
+sessile_status watch_start(watch *w, sessile_error *err);
+/* Another server says that it has written to a session: the store is asked whether it
+ * has. Nothing happens if nobody watches it. */
+void watch_look(watch *w, const sessile_session_options *names);
+/* Ends the thread; it gives the workers nothing more. */
+void watch_stop(watch *w);
 
 /* ---------------------------------------------------------------------- watch_send.c */
 

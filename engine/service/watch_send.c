@@ -205,12 +205,7 @@ static sessile_status read_cursor(call *c, track *t, Sessile__V1__Session *names
         status = call_may_see(c, out, err);
     if (status)
         return status;
-    size_t size = protobuf_c_message_get_packed_size(&names->base);
-    unsigned char *bytes = call_new(c, size ? size : 1);
-    if (!bytes)
-        return fail_nomem(err);
-    protobuf_c_message_pack(&names->base, bytes);
-    t->lane = hash64(bytes, size);
+    t->lane = call_lane(c, names);
     t->said = names;
     t->next = entry_id(from);
     return SESSILE_OK;

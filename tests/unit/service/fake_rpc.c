@@ -56,8 +56,7 @@ const char *rpc_call_method(const rpc_call *call)
 
 const char *rpc_call_path(const rpc_call *call)
 {
-    (void)call;
-    return "";
+    return call->asked.path ? call->asked.path : "";
 }
 
 const char *rpc_call_header(const rpc_call *call, const char *name)
@@ -95,6 +94,8 @@ int rpc_call_over(const rpc_call *call)
 
 int rpc_send(rpc_call *call, const void *data, size_t size)
 {
+    if (call->sending)
+        call->sending(call);
     size_t i = call->got.count;
     if (rpc_call_over(call))
         return -1;

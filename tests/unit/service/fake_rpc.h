@@ -16,8 +16,11 @@ struct rpc_call {
     struct {
         const rpc_header *headers; /* ends with a row without a name; NULL: none */
         const char *certificate;
+        const char *path;  /* NULL: "" */
         uint64_t deadline; /* 0: none */
     } asked;
+    void (*sending)(rpc_call *call); /* called before each message that is sent; may be
+                                        NULL */
     int over_after; /* the client goes once it has so many messages; -1: it stays */
     void *own;
     struct {

@@ -136,7 +136,7 @@ static void send_message(rpc_request *r, const ProtobufCMessage *m)
     free(bytes);
 }
 
-void stream_begin(serving *s, stream *st, const char *method, const void *request)
+void stream_open(serving *s, stream *st, const char *method, const void *request)
 {
     const char *service;
     char path[128];
@@ -151,7 +151,13 @@ void stream_begin(serving *s, stream *st, const char *method, const void *reques
     assert_int_equal(rpc_request_open(&st->request, s->channel, path, s->headers, n,
                                       UINT64_MAX, &replies, st, NULL),
                      SESSILE_OK);
-    send_message(st->request, request);
+    if (request)
+        send_message(st->request, request);
+}
+
+void stream_begin(serving *s, stream *st, const char *method, const void *request)
+{
+    stream_open(s, st, method, request);
     if (strncmp(method, "Run", 3) != 0)
         rpc_request_end(st->request);
 }

@@ -61,6 +61,9 @@ rpc_code serve_fails(serving *s, const char *method, const void *request,
                      char status[32]);
 
 void stream_begin(serving *s, stream *st, const char *method, const void *request);
+/* The same, and the client may send more, whatever the method takes. request may be NULL:
+ * nothing is sent yet. */
+void stream_open(serving *s, stream *st, const char *method, const void *request);
 void stream_send(stream *st, const void *request);
 /* Turns the loop until there are so many replies, or it ended: 1, or 0: it ended before
  * that. Fails the test after two minutes. */

@@ -13,9 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "guard/enter.h"
+#include "service/watch.h"
+#include "session/fold.h"
 #include "support/runs.h"
 
 static const char *const URLS[] = {"ram:", "file", "sqlite"};
@@ -358,6 +363,100 @@ static void test_many_watch_one_session(void **state)
     world_close(&w);
 }
 
+/* Turns the loop for a while. */
+static void turn(world *w)
+{
+    for (int i = 0; i < 10; i++)
+        rpc_loop_turn(w->s.loop, 10);
+}
+
+/* A call that is given up while it waits for a writer: the streams of its session, which
+ * is open once for all, wait for the call and are not ended with it. */
+static void test_a_call_that_is_given_up_ends_no_stream(void **state)
+{
+    enum { TIMES = 12 }; /* who waits beside the call may have its turn just in time */
+    world w;
+    stream append, st;
+    sessile_error err;
+    Sessile__V1__AppendRequest r = SESSILE__V1__APPEND_REQUEST__INIT;
+    Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
+    (void)state;
+    world_open(&w, 1);
+    append_by(&w.s, "s", "so that it is open");
+    r.session = names_of("s");
+    r.message = &json;
+    json.text = "{\"role\":\"user\",\"content\":\"given up\"}";
+    say(w.own, "what the writer knows");
+    for (int i = 0; i < TIMES; i++) {
+        if (i > 0)
+            stream_done(&st);
+        assert_int_equal(log_begin(w.own->core->log, NULL, NULL, &err), SESSILE_OK);
+        stream_begin(&w.s, &append, "AppendMessage", &r);
+        turn(&w);
+        watch_from(&w, &st, 0);
+        turn(&w);
+        stream_done(&append);
+        turn(&w);
+        log_end(w.own->core->log);
+        assert_true(stream_wait(&st, 4));
+        is_up_to(&st, 3, 3);
+    }
+    append_by(&w.s, "s", "it goes on");
+    assert_true(stream_wait(&st, 6));
+    is_entry(&st, 4, 3, w.own);
+    stream_done(&st);
+    world_close(&w);
+}
+
+static int64_t cpu_us(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
+/* 1: there is a moment at which the process does less than half of what it could. */
+static int rests(void)
+{
+    enum { MOMENTS = 25, US = 20000 };
+    for (int i = 0; i < MOMENTS; i++) {
+        const int64_t before = cpu_us();
+        usleep(US);
+        if (cpu_us() - before < US / 2)
+            return 1;
+    }
+    return 0;
+}
+
+/* Another server says that a session was written to, while the last who watches it goes:
+ * so there may be nothing left to ask about when the thread that asks wakes up. A thread
+ * that does not wait then keeps the mutex as well, and the alarm ends this program. */
+static void test_a_server_rests_when_what_was_in_doubt_has_gone(void **state)
+{
+    enum { TIMES = 100 };
+    world w;
+    (void)state;
+    world_open(&w, 0);
+    alarm(120);
+    watch *all = w.s.service->watch;
+    const sessile_session_options names = {.id = sessile_session_id(w.own),
+                                           .agent = sessile_session_agent(w.own),
+                                           .user = sessile_session_user(w.own)};
+    for (int i = 0; i < TIMES; i++) {
+        stream st;
+        watch_from(&w, &st, 0);
+        assert_true(stream_wait(&st, 2));
+        stream_done(&st);
+        while (watch_count(all) > 0) {
+            watch_look(all, &names);
+            rpc_loop_turn(w.s.loop, 0);
+        }
+        assert_true(rests());
+    }
+    alarm(0);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +469,8 @@ int main(void)
         cmocka_unit_test(test_a_server_that_ends_says_where_to_go_on),
         cmocka_unit_test(test_cut_at_random_it_is_the_log),
         cmocka_unit_test(test_many_watch_one_session),
+        cmocka_unit_test(test_a_call_that_is_given_up_ends_no_stream),
+        cmocka_unit_test(test_a_server_rests_when_what_was_in_doubt_has_gone),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -2,9 +2,8 @@
  * test_pieces.c: lists whose clients read slowly, or nothing at all: what they cost, that
  * others are served meanwhile, and that who reads slowly gets every row.
  */
-#include "serving.h"
+#include "slow.h"
 
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,19 +16,13 @@
 
 #include <cmocka.h>
 
-#include "service/observe.h"
-#include "service/pieces.h"
+#include "guard/enter.h"
+#include "service/server.h"
+#include "session/fold.h"
 #include "support/runs.h"
-#include "unit/rpc/wire.h"
 
-#define MIB ((size_t)1 << 20)
 enum { MESSAGES = 64, SIZE = 64 * 1024 }; /* 4 MiB */
 enum { NODES = 60000 };                   /* of a tree of some MiB */
-
-typedef struct world {
-    sessile_store *store;
-    serving s;
-} world;
 
 /* A session with 4 MiB: each message has its number, so that none can stand for another.
  */
@@ -71,99 +64,26 @@ static void fill_tree(sessile_store *store, const char *id)
     free(messages);
 }
 
-/* kept: bytes of rows that calls may keep while they wait. */
-static void world_open(world *w, size_t kept)
-{
-    service_settings settings;
-    memset(&settings, 0, sizeof settings);
-    settings.ms.drain = 1;
-    w->store = run_store("ram:");
-    serving_start(&w->s, w->store, &settings);
-    service *s = w->s.service;
-    pieces_close(s->pieces);
-    assert_int_equal(pieces_open(&s->pieces, s, kept, NULL), SESSILE_OK);
-}
-
-static void world_close(world *w)
-{
-    serving_stop(&w->s);
-    sessile_store_close(w->store);
-}
-
-static size_t calls(const world *w)
-{
-    const service *s = w->s.service;
-    size_t n = 0;
-    for (int i = 0; i < s->settings.loops; i++)
-        n += rpc_loop_look(s->loops[i]).calls;
-    return n;
-}
-
-static size_t in_use(void)
-{
-    struct mallinfo2 m = mallinfo2();
-    return m.uordblks + m.hblkhd;
-}
-
-static void add_ended(void *arg, const metric_series *series)
-{
-    if (series->id == METRIC_CALLS)
-        *(size_t *)arg += (size_t)series->value;
-}
-
-/* Calls that were ever begun. */
-static size_t begun(const world *w)
-{
-    size_t n = calls(w);
-    metrics_each(observe_metrics(w->s.service->observe), add_ended, &n);
-    return n;
-}
-
-/* Waits until count(w) is n and no call has work for a worker: the most memory in use
- * meanwhile. */
-static size_t settle(world *w, size_t (*count)(const world *w), size_t n)
-{
-    time_t until = time(NULL) + 500;
-    size_t most = 0;
-    int quiet = 0;
-    while (quiet < 10) {
-        size_t now = in_use();
-        most = now > most ? now : most;
-        quiet = count(w) == n && pool_jobs(w->s.service->pool) == 0 ? quiet + 1 : 0;
-        if (time(NULL) > until)
-            fail_msg("there are %zu calls, not %zu", count(w), n);
-        rpc_loop_turn(w->s.loop, 1);
-    }
-    return most;
-}
-
 /* ---------------------------------------------------------------------- nothing is read
  */
 
 enum { SESSIONS = 8, STREAMS = 200 };
 
-/* A client that lets the server send nothing, and asks so often for a context. */
-static int ask_and_read_nothing(const world *w, unsigned streams)
+static size_t pack_context(unsigned i, unsigned char *out)
 {
-    static const unsigned char no_window[6] = {0, 4, 0, 0, 0, 0};
-    int fd = wire_http2(service_address(w->s.service), no_window, sizeof no_window);
-    for (unsigned i = 0; i < streams; i++) {
-        Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
-        unsigned char bytes[64] = {0};
-        char id[16];
-        snprintf(id, sizeof id, "s%u", i % SESSIONS);
-        r.session = names_of(id);
-        size_t size = sessile__v1__context_request__pack(&r, bytes + 5);
-        bytes[4] = (unsigned char)size;
-        assert_int_equal(wire_call(fd, 1 + 2 * i, END_HEADERS,
-                                   "/sessile.v1.SessionService/GetContext", NULL, 0),
-                         0);
-        assert_int_equal(wire_frame(fd, DATA, END_STREAM, 1 + 2 * i, bytes, size + 5), 0);
-    }
-    return fd;
+    Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
+    char id[16];
+    snprintf(id, sizeof id, "s%u", i % SESSIONS);
+    r.session = names_of(id);
+    return sessile__v1__context_request__pack(&r, out);
 }
 
-static void fill_sessions(const world *w)
+static int ask_and_read_nothing(const slow *w, unsigned streams)
+{
+    return slow_ask(w, "/sessile.v1.SessionService/GetContext", streams, pack_context);
+}
+
+static void fill_sessions(const slow *w)
 {
     for (int i = 0; i < SESSIONS; i++) {
         char id[16];
@@ -172,7 +92,7 @@ static void fill_sessions(const world *w)
     }
 }
 
-static void read_all(world *w, const char *method, const void *request, stream *st)
+static void read_all(slow *w, const char *method, const void *request, stream *st)
 {
     stream_begin(&w->s, st, method, request);
     stream_wait_end(st);
@@ -183,13 +103,13 @@ static void read_all(world *w, const char *method, const void *request, stream *
  * and what the workers have at hand; not 800 MiB. */
 static void test_who_reads_nothing_costs_little_and_holds_up_nobody(void **state)
 {
-    world w;
+    slow w;
     (void)state;
-    world_open(&w, 64 * MIB);
+    slow_open(&w, "ram:", 64 * MIB);
     fill_sessions(&w);
     const size_t before = in_use();
     int fd = ask_and_read_nothing(&w, STREAMS);
-    const size_t most = settle(&w, begun, STREAMS);
+    const size_t most = slow_settle(&w, slow_begun, STREAMS);
     print_message("%d streams of 4 MiB: %zu MiB\n", STREAMS, (most - before) / MIB);
     assert_true(most - before < STREAMS * (MIB + MIB / 2) + 64 * MIB + 64 * MIB);
 
@@ -203,47 +123,24 @@ static void test_who_reads_nothing_costs_little_and_holds_up_nobody(void **state
     stream_done(&st);
 
     close(fd); /* and what they had is given back */
-    settle(&w, calls, 0);
+    slow_settle(&w, slow_calls, 0);
     assert_true(in_use() < before + 32 * MIB);
-    world_close(&w);
+    slow_close(&w);
 }
 
 static void test_a_server_can_end_while_they_wait(void **state)
 {
-    world w;
+    slow w;
     (void)state;
-    world_open(&w, 8 * MIB);
+    slow_open(&w, "ram:", 8 * MIB);
     fill_sessions(&w);
     int fd = ask_and_read_nothing(&w, 40);
-    settle(&w, begun, 40);
-    world_close(&w);
+    slow_settle(&w, slow_begun, 40);
+    slow_close(&w);
     close(fd);
 }
 
 /* ---------------------------------------------------------------------- slow readers */
-
-/* Begins a list and reads nothing more once its first piece came. */
-static void begin_slowly(world *w, stream *st, const char *method, const void *request)
-{
-    stream_begin(&w->s, st, method, request);
-    assert_true(stream_wait(st, 1));
-    rpc_request_pause(st->request, 1);
-    settle(w, calls, 1);
-}
-
-/* Reads the rest, a little at a time. */
-static void go_on_slowly(stream *st)
-{
-    time_t until = time(NULL) + 500;
-    while (!st->ended && time(NULL) < until) {
-        rpc_request_pause(st->request, 0);
-        rpc_loop_turn(st->of->loop, 10);
-        if (!st->ended)
-            rpc_request_pause(st->request, 1);
-        rpc_loop_turn(st->of->loop, 1);
-    }
-    assert_true(st->ended);
-}
 
 /* The pieces are the 64 messages, in their order. */
 static void has_all_messages(const stream *st, int info)
@@ -269,22 +166,22 @@ static void test_who_reads_slowly_gets_each_message_of_a_context(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        world w;
+        slow w;
         stream st;
         Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
-        world_open(&w, KEPT[i]);
+        slow_open(&w, "ram:", KEPT[i]);
         fill(w.store, "s");
         r.session = names_of("s");
-        begin_slowly(&w, &st, "GetContext", &r);
+        slow_begin(&w, &st, "GetContext", &r);
         append_by(&w.s, "s", "not in the context that was asked for");
         Sessile__V1__SessionRequest all = SESSILE__V1__SESSION_REQUEST__INIT;
         all.session = names_of("s");
         serve_ok(&w.s, "Clear", &all);
-        go_on_slowly(&st);
+        slow_go_on(&st);
         assert_int_equal(st.code, RPC_OK);
         has_all_messages(&st, 1);
         stream_done(&st);
-        world_close(&w);
+        slow_close(&w);
     }
 }
 
@@ -292,22 +189,22 @@ static void test_who_reads_slowly_gets_each_message_of_a_list(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        world w;
+        slow w;
         stream st;
         Sessile__V1__MessagesRequest r = SESSILE__V1__MESSAGES_REQUEST__INIT;
-        world_open(&w, KEPT[i]);
+        slow_open(&w, "ram:", KEPT[i]);
         fill(w.store, "s");
         append_by(&w.s, "s", "behind the limit");
         r.session = names_of("s");
         r.last = MESSAGES + 1;
         r.limit = MESSAGES;
-        begin_slowly(&w, &st, "GetMessages", &r);
+        slow_begin(&w, &st, "GetMessages", &r);
         append_by(&w.s, "s", "not in the list that was asked for");
-        go_on_slowly(&st);
+        slow_go_on(&st);
         assert_int_equal(st.code, RPC_OK);
         has_all_messages(&st, 0);
         stream_done(&st);
-        world_close(&w);
+        slow_close(&w);
     }
 }
 
@@ -330,20 +227,20 @@ static void test_a_tree_that_is_read_slowly_is_of_one_moment(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        world w;
+        slow w;
         stream st;
         Sessile__V1__TreeRequest r = SESSILE__V1__TREE_REQUEST__INIT;
-        world_open(&w, KEPT[i]);
+        slow_open(&w, "ram:", KEPT[i]);
         fill_tree(w.store, "s");
         r.session = names_of("s");
-        begin_slowly(&w, &st, "GetTree", &r);
-        go_on_slowly(&st);
+        slow_begin(&w, &st, "GetTree", &r);
+        slow_go_on(&st);
         tree_is_whole(&st);
         stream_done(&st);
 
-        begin_slowly(&w, &st, "GetTree", &r);
+        slow_begin(&w, &st, "GetTree", &r);
         append_by(&w.s, "s", "another head");
-        go_on_slowly(&st);
+        slow_go_on(&st);
         if (KEPT[i]) {
             tree_is_whole(&st);
         } else {
@@ -351,7 +248,7 @@ static void test_a_tree_that_is_read_slowly_is_of_one_moment(void **state)
             assert_string_equal(st.status, "ECONFLICT");
         }
         stream_done(&st);
-        world_close(&w);
+        slow_close(&w);
     }
 }
 
@@ -359,21 +256,96 @@ static void test_a_tree_that_is_read_slowly_is_of_one_moment(void **state)
 
 static void test_who_gives_up_leaves_nothing_behind(void **state)
 {
-    world w;
+    slow w;
     (void)state;
-    world_open(&w, 64 * MIB);
+    slow_open(&w, "ram:", 64 * MIB);
     fill(w.store, "s");
     const size_t before = in_use();
     for (int i = 0; i < 20; i++) {
         Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
         stream st;
         r.session = names_of("s");
-        begin_slowly(&w, &st, "GetContext", &r);
+        slow_begin(&w, &st, "GetContext", &r);
         stream_done(&st);
-        settle(&w, calls, 0);
+        slow_settle(&w, slow_calls, 0);
     }
     assert_true(in_use() < before + 16 * MIB);
-    world_close(&w);
+    slow_close(&w);
+}
+
+/* Until this holds, and long enough for a call to wait, or for its wait to be ended. */
+static void turn_until(slow *w, int (*holds)(const slow *w))
+{
+    time_t until = time(NULL) + 60;
+    while (!holds(w) && time(NULL) < until)
+        rpc_loop_turn(w->s.loop, 1);
+    assert_true(holds(w));
+    for (int i = 0; i < 30; i++)
+        rpc_loop_turn(w->s.loop, 10);
+}
+
+static int two_are_there(const slow *w)
+{
+    return slow_calls(w) == 2;
+}
+
+static int one_has_gone(const slow *w)
+{
+    return slow_calls(w) < 2;
+}
+
+static int one_is_queued(const slow *w)
+{
+    return pool_waiting(w->s.service->pool) == 1;
+}
+
+/* The call of another client waits for a writer, in the session that the list is of. The
+ * list waits for its client, or (queued) in the queue of the session. */
+static void give_up_beside_a_call(slow *w, sessile_session *writer, int queued)
+{
+    stream list, append;
+    sessile_error err;
+    Sessile__V1__ContextRequest r = SESSILE__V1__CONTEXT_REQUEST__INIT;
+    Sessile__V1__AppendRequest a = SESSILE__V1__APPEND_REQUEST__INIT;
+    Sessile__V1__Json json = SESSILE__V1__JSON__INIT;
+    r.session = a.session = names_of("s");
+    json.text = "{\"role\":\"user\",\"content\":\"waited for\"}";
+    a.message = &json;
+    slow_begin(w, &list, "GetContext", &r);
+    assert_int_equal(log_begin(writer->core->log, NULL, NULL, &err), SESSILE_OK);
+    stream_begin(&w->s, &append, "AppendMessage", &a);
+    turn_until(w, two_are_there);
+    if (queued) {
+        rpc_request_pause(list.request, 0);
+        turn_until(w, one_is_queued);
+    }
+    stream_done(&list);
+    turn_until(w, one_has_gone);
+    const int ended = append.ended;
+    log_end(writer->core->log);
+    assert_false(ended);
+    stream_wait_end(&append);
+    assert_int_equal(append.code, RPC_OK);
+    stream_done(&append);
+}
+
+static void test_who_gives_up_ends_no_wait_of_another_call(void **state)
+{
+    char url[200];
+    slow w;
+    sessile_session_options o;
+    sessile_session *writer;
+    (void)state;
+    snprintf(url, sizeof url, "file:%s/given-up", runs_folder);
+    slow_open(&w, url, 64 * MIB);
+    fill(w.store, "s");
+    sessile_session_options_init(&o);
+    o.id = sessile_text("s");
+    assert_int_equal(sessile_resume(&writer, w.store, &o, NULL), SESSILE_OK);
+    for (int queued = 0; queued < 2; queued++)
+        give_up_beside_a_call(&w, writer, queued);
+    assert_int_equal(sessile_session_close(writer, NULL), SESSILE_OK);
+    slow_close(&w);
 }
 
 int main(void)
@@ -385,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_who_reads_slowly_gets_each_message_of_a_list),
         cmocka_unit_test(test_a_tree_that_is_read_slowly_is_of_one_moment),
         cmocka_unit_test(test_who_gives_up_leaves_nothing_behind),
+        cmocka_unit_test(test_who_gives_up_ends_no_wait_of_another_call),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
