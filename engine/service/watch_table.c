@@ -21,9 +21,9 @@ watched *watched_find(watch *w, const sessile_session_options *names)
 {
     const uint64_t key = hash64(names->id.data, names->id.size);
     watched *one = row_of(w, key);
-    while (one &&
-           !(one->key == key && slice_same(one->names.id, names->id) &&
-             slice_same(one->names.agent, names->agent) && slice_same(one->names.user, names->user)))
+    while (one && !(one->key == key && slice_same(one->names.id, names->id) &&
+                    slice_same(one->names.agent, names->agent) &&
+                    slice_same(one->names.user, names->user)))
         one = one->same;
     return one;
 }
