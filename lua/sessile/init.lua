@@ -15,6 +15,7 @@ local answers = require "sessile.answers"
 local audit = require "sessile.audit"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
+local facts = require "sessile.facts"
 local guard_open = require "sessile.guard_open"
 local host = require "sessile.host"
 local inherited = require "sessile.inherited"
@@ -202,6 +203,13 @@ end
 function sessile.json(text)
   options.expect("string", text, "sessile.json: a JSON text")
   return core.json(text)
+end
+
+--- The engine's fields of a message that was read, {id, key, tokens, time, json}, even if it has
+--- fields of these names itself; of an entry, settings or metadata {json}. nil: it was not read.
+function sessile.of(message)
+  options.expect("table", message, "sessile.of: a message")
+  return facts.of(message)
 end
 
 --- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the

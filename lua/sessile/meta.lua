@@ -453,6 +453,22 @@ function sessile.audit_check(proof) end
 ---@return string line
 function sessile.audit_export(event, format, options) end
 
+---The engine's fields of a message, an entry, settings or metadata that was read
+---@class sessile.Facts
+---@field id? string of a message: entry id, or the name of a policy's message ("00000016.1"); nil:
+---  the engine added it, for a call without a result
+---@field key? string the same
+---@field tokens? integer of a message
+---@field time? integer of a message, ms: its `timestamp`, else the entry's
+---@field json string the stored text
+
+---The engine's fields of what was read, also where a message has fields of these names itself:
+---`m.id` of a provider's message may be the provider's id. nil: it was not read from a session.
+---Hooks of policies need none: there the engine's fields come first.
+---@param message table
+---@return sessile.Facts?
+function sessile.of(message) end
+
 ---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
 ---@param value any
 ---@return string? text
@@ -614,7 +630,8 @@ function key.secret(text) end
 ---@field timestamp? integer ms since the epoch, the caller's
 ---@field usage? table
 ---@field metadata? table
----@field id? string entry id ("0000002a"), or the name of a policy's message ("00000016.1")
+---@field id? string entry id ("0000002a"), or the name of a policy's message ("00000016.1"). This
+---  and the next four answer the message's own field if it has one: sessile.of never does
 ---@field key? string the same
 ---@field tokens? integer
 ---@field time? integer ms: its `timestamp` (ms, or a date and time), else the entry's
