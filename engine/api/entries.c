@@ -79,13 +79,26 @@ sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out
     return GUARD_LEAVE(session_entry(core, id, out, size, err));
 }
 
+void sessile_entries_options_init(sessile_entries_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->after = options->before = SESSILE_NO_ID;
+}
+
 sessile_status sessile_entries_open(sessile_entries **out, sessile_session *session,
+                                    const sessile_entries_options *options,
                                     sessile_error *err)
 {
     API_MAKE(out, session);
+    API_OPTIONS(sessile_entries_options, options);
+    API_NEED_IF(options->type_count, options->types);
+    for (size_t i = 0; i < options->type_count; i++)
+        API_REFUSE_IF(!options->types[i], "a type");
     GUARD_ENTER(entries_open, session);
     GUARD_MAKE(out, &core->store->alloc);
-    GUARD_MADE(out, entries_open(GUARD_INTO(out), core, err));
+    GUARD_MADE(out, entries_open(GUARD_INTO(out), core, options, err));
 }
 
 sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
@@ -98,15 +111,6 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
     API_NEED(entries);
     GUARD_ENTER(entries_next, entries);
     return GUARD_LEAVE(entries_next(core, id, json, size, err));
-}
-
-sessile_status sessile_entries_seek(sessile_entries *entries, sessile_id from,
-                                    sessile_error *err)
-{
-    error_clear(err);
-    API_NEED(entries);
-    GUARD_ENTER(entries_seek, entries);
-    return GUARD_LEAVE(entries_seek(core, from, err));
 }
 
 void sessile_entries_close(sessile_entries *entries)

@@ -1790,18 +1790,30 @@ SESSILE_API sessile_status sessile_tree(sessile_session *session,
                                         sessile_node **out, size_t *count,
                                         sessile_error *err);
 
-/* Iterates over all entries that the log has now, in its order. Each step returns the id
- * and the JSON text of an entry, which is borrowed until the next step. At the end: OK
- * with *size 0. Close the iterator before its session. */
+/* Selects entries of a log, and their order. Call sessile_entries_options_init() first:
+ * it selects all, oldest first. */
+typedef struct sessile_entries_options {
+    sessile_id after; /* only entries after this one; SESSILE_NO_ID: from the header on */
+    sessile_id before; /* only entries before this one; SESSILE_NO_ID: to the newest */
+    const char *const *types; /* only entries of these types, as "custom" */
+    size_t type_count;        /* 0: all types */
+    uint64_t limit;           /* at most this number; 0: all */
+    int reverse;              /* 1: the newest first */
+} sessile_entries_options;
+SESSILE_API void sessile_entries_options_init(sessile_entries_options *options);
+
+/* Iterates over the entries that the log has now and that options select (NULL: all).
+ * Each step returns the id and the JSON text of an entry, which is borrowed until the
+ * next step. At the end: OK with *size 0. Only what a step returns is read from the
+ * store: what has come since `after`, or the newest of a type, costs the same in a long
+ * log as in a short one. Close the iterator before its session. INVALID: the log has no
+ * entry `after` or `before`, or there is no such type. */
 SESSILE_API sessile_status sessile_entries_open(sessile_entries **out,
                                                 sessile_session *session,
+                                                const sessile_entries_options *options,
                                                 sessile_error *err);
 SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
                                                 const char **json, size_t *size,
-                                                sessile_error *err);
-/* Goes to an entry, which the next step returns. `from` may be the number of entries that
- * the log has now: the next step is at the end. INVALID: there are fewer. */
-SESSILE_API sessile_status sessile_entries_seek(sessile_entries *entries, sessile_id from,
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
 

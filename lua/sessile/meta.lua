@@ -2689,8 +2689,17 @@ function Session:context(opts) end
 ---@return string? code
 function Session:entry(id) end
 
----All entries in the order of the log, for a for loop; raises if one cannot be read.
----@param opts? {types: string[]?}
+---@class sessile.EntriesOptions
+---@field types? string[] only entries of these types, as "custom"; an empty list: all types
+---@field after? string only what came after this entry: an id, or a label on exactly one entry
+---@field before? string only what came before this entry
+---@field limit? integer at most so many; 0: all
+---@field reverse? boolean the newest first
+
+---The entries in the order of the log, or backwards, for a for loop; raises if one cannot be read.
+---Only what is returned is read, so what came since an entry costs the same in a long log as in a
+---short one. EINVALID: the log has no such entry, or there is no such type.
+---@param opts? sessile.EntriesOptions
 ---@return (fun(): sessile.Entry?)? iterator
 ---@return string? message
 ---@return string? code

@@ -93,19 +93,21 @@ for _, name in ipairs { "entry", "path", "children", "siblings" } do
   end
 end
 
-local entries_options = options.shape("session:entries", { types = "strings" })
+local entries_options = options.shape("session:entries", {
+  types = "strings", after = "string", before = "string", limit = "count", reverse = "boolean",
+})
 
---- An iterator over the entries in the order of the log. It raises if one cannot be read.
+--- An iterator over the entries in the order of the log, or backwards. It raises if one cannot be
+--- read. types: only these; after, before: only what is between these two entries; limit: at most
+--- so many; reverse: the newest first.
 function methods:entries(given)
-  local opts = options.check("session:entries", given, entries_options)
-  local types
-  if opts.types then
-    types = {}
-    for _, name in ipairs(opts.types) do
-      types[name] = true
-    end
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:entries", given, entries_options, "after", "before")
+  if not opts then
+    return nil, message, code, retry_ms, rule
   end
-  local iterator, message, code, retry_ms, rule = self._core:entries(types)
+  local iterator
+  iterator, message, code, retry_ms, rule = self._core:entries(opts)
   if not iterator then
     return nil, message, code, retry_ms, rule
   end

@@ -135,6 +135,35 @@ stores.each_kind("a session in", function(open)
     assert.equal("one", found.data.content)
   end)
 
+  it("shows what came since an entry, and the newest of a type", function()
+    local function shown(given)
+      local ids = {}
+      for entry in assert(store:resume("log"):entries(given)) do
+        ids[#ids + 1] = tonumber(entry.id, 16)
+      end
+      return ids
+    end
+    local s = assert(store:create { id = "log" })
+    for i = 1, 3 do
+      assert(s:append(user("message " .. i)))
+      assert(s:custom { n = i })
+    end
+    assert(s:label("00000004", "second"))
+    assert.same({ 0, 1, 2, 3, 4, 5, 6, 7 }, shown())
+    assert.same({ 5, 6, 7 }, shown { after = "second" })
+    assert.same({ 5, 6 }, shown { after = "00000004", before = "00000007" })
+    assert.same({ 7, 6, 5 }, shown { after = "00000004", reverse = true })
+    assert.same({ 6, 4 }, shown { types = { "custom" }, reverse = true, limit = 2 })
+    assert.same({}, shown { after = "00000007" })
+    for _, given in ipairs { { after = "00000008" }, { types = { "massage" } } } do
+      local iterator, message, code = s:entries(given)
+      assert.is_nil(iterator)
+      assert.matches("entr", message)
+      assert.equal("EINVALID", code)
+    end
+    assert.equal("ENOTFOUND", select(3, s:entries { after = "third" }))
+  end)
+
   it("takes messages after clear", function()
     local s = assert(store:create())
     assert(s:append(user "one"))

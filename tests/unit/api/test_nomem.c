@@ -204,7 +204,7 @@ static int messages_kept(const char *folder)
     int count = 0;
     assert_int_equal(open_store(&l, folder, &plenty), SESSILE_OK);
     assert_int_equal(open_session(&l), SESSILE_OK);
-    assert_int_equal(sessile_entries_open(&entries, l.session, NULL), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&entries, l.session, NULL, NULL), SESSILE_OK);
     while (!sessile_entries_next(entries, NULL, &json, &size, NULL) && size)
         count += strstr(json, "\"type\":\"message\"") != NULL;
     sessile_entries_close(entries);

@@ -207,11 +207,10 @@ DOOR(common_ancestor, return sessile_common_ancestor(w->s, 1, 1, &w->id, ERR);)
 GIVES_BLOCK(leaves, sessile_id, sessile_leaves(w->s, &out, &w->count, ERR))
 GIVES_BLOCK(tree, sessile_node, sessile_tree(w->s, NULL, &out, &w->count, ERR))
 DOOR(entries_open, sessile_entries *out;
-     sessile_status status = sessile_entries_open(&out, w->s, ERR);
+     sessile_status status = sessile_entries_open(&out, w->s, NULL, ERR);
      sessile_entries_close(out); return status;)
 DOOR(entries_next,
      return sessile_entries_next(w->entries, NULL, &w->line, &w->count, ERR);)
-DOOR(entries_seek, return sessile_entries_seek(w->entries, 1, ERR);)
 DOOR(search_open, sessile_search *out; sessile_search_options o;
      sessile_search_options_init(&o); o.text = sessile_text("hello");
      sessile_status status = sessile_search_open(&out, w->view, &o, ERR);
@@ -481,7 +480,7 @@ static int open_world(void **state)
     sessile_memory_write_init(&e);
     e.value = sessile_text("value");
     assert_int_equal(sessile_memory_write(w->m, &e, 1, NULL, ERR), SESSILE_OK);
-    assert_int_equal(sessile_entries_open(&w->entries, w->s, ERR), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&w->entries, w->s, NULL, ERR), SESSILE_OK);
     sessile_search_options_init(&so);
     so.text = sessile_text("hello");
     assert_int_equal(sessile_search_open(&w->search, w->view, &so, ERR), SESSILE_OK);
