@@ -1,9 +1,10 @@
-/* entries.c: the public functions that write bare entries and read entries and messages.
- */
+/* entries.c: the public functions that write bare entries, read entries and messages, and
+ * take messages off. */
 #include "api/api.h"
 
 #include "operations/append.h"
 #include "operations/messages.h"
+#include "operations/pop.h"
 #include "operations/read.h"
 #include "session/write.h"
 #include "tokens/tokens.h"
@@ -55,6 +56,17 @@ sessile_status sessile_messages(sessile_session *session,
     API_OPTIONS(sessile_messages_options, options);
     GUARD_ENTER(messages, session);
     return GUARD_LEAVE(session_messages(core, options, out, count, err));
+}
+
+sessile_status sessile_pop(sessile_session *session, size_t n, sessile_id base,
+                           sessile_message **out, size_t *count, sessile_error *err)
+{
+    API_LIST(out, count, session);
+    if (!n)
+        return fail(err, SESSILE_INVALID, "%s: at least 1 message is taken off", __func__);
+    GUARD_ENTER(pop, session);
+    GUARD_NUMBER("messages", n);
+    return GUARD_LEAVE(session_pop(core, n, base, out, count, err));
 }
 
 sessile_status sessile_context(sessile_session *session, sessile_id at,

@@ -2127,6 +2127,20 @@ SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id e
                                           sessile_slice summary, sessile_id *head,
                                           sessile_error *err);
 
+/* Takes the newest n messages of the path off the conversation, as off a stack: the head
+ * moves to before them, in one commit. *out has them, oldest first: one block of *count
+ * rows; free it with sessile_free(). They are fewer than n if the path has fewer. The log
+ * keeps everything, and sessile_branch() goes back. A turn can lose some of its messages,
+ * and a call its result; what a compaction after them did is undone with them.
+ *
+ * base: the head that the caller knows; SESSILE_NO_ID: the one that this handle last
+ * showed or made. CONFLICT: somebody has written since; read again, then retry. INVALID:
+ * n is 0. SUSPENDED; other errors as for sessile_append(). After an error nothing was
+ * taken off, except as sessile_append() says. */
+SESSILE_API sessile_status sessile_pop(sessile_session *session, size_t n,
+                                       sessile_id base, sessile_message **out,
+                                       size_t *count, sessile_error *err);
+
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
     SESSILE_NEED_MODEL, /* ask a model; answer with its text */

@@ -243,6 +243,19 @@ static int session_clear(lua_State *L, struct binding_session *session)
     return binding_done(L, sessile_clear(session->handle, &err), &err);
 }
 
+/* session:pop(n[, base]) -> the messages that were taken off; nil, message, code */
+static int session_pop(lua_State *L, struct binding_session *session)
+{
+    lua_Integer n = luaL_checkinteger(L, 2);
+    sessile_id base = binding_opt_id(L, 3);
+    sessile_message *list = NULL;
+    luaL_argcheck(L, n > 0, 2, "a number from 1 expected");
+    struct binding_result got = binding_result(L);
+    got.status =
+        sessile_pop(session->handle, (size_t)n, base, &list, &got.count, &got.err);
+    return binding_result_messages(L, &got, list);
+}
+
 /* ------------------------------------------------------------------ figures */
 
 static int session_head(lua_State *L, struct binding_session *session)
@@ -341,6 +354,7 @@ static const struct binding_method methods[] = {
     {"append", .session = session_append},
     {"custom", .session = session_custom},
     {"clear", .session = session_clear},
+    {"pop", .session = session_pop},
     {"recall", .session = binding_session_recall},
     {"agent_source", .session = binding_session_agent_source},
     {"recall_find", .session = binding_session_recall_find},

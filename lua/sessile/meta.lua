@@ -2710,6 +2710,15 @@ function Session:entries(opts) end
 ---@return string? code
 function Session:head() end
 
+---Takes the newest messages off the conversation, as off a stack, in one step; the log remains, and
+---branch() goes back. ECONFLICT: somebody has written since `base`.
+---@param n? integer how many; 1
+---@param opts? {base: string?} the head that the caller knows; nil: the one this handle last showed
+---@return sessile.Message[]? messages that were taken off, oldest first; fewer if there were fewer
+---@return string? message
+---@return string? code
+function Session:pop(n, opts) end
+
 ---Moves the head to the root; the log remains.
 ---@return true? ok
 ---@return string? message

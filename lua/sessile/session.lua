@@ -226,6 +226,20 @@ function methods:custom(data, source)
   return self._core:custom(data, source)
 end
 
+local pop_options = options.shape("session:pop", { base = "string" })
+
+--- Takes the newest n messages (nil: one) off the conversation, in one step; returns them, oldest
+--- first. base: the head that the caller knows; ECONFLICT if somebody has written since.
+function methods:pop(n, given)
+  n = n == nil and 1 or options.value("session:pop: how many messages", n, "positive")
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:pop", given, pop_options, "base")
+  if not opts then
+    return nil, message, code, retry_ms, rule
+  end
+  return self._core:pop(n, opts.base)
+end
+
 --- Sets the title; s.title = … does the same and raises if it fails.
 function methods:set_title(title)
   options.expect("string", title, "session:set_title: a string")

@@ -172,6 +172,7 @@ local calls = {
   ["session:answer"] = function(o) s:answer("x", o) end,
   ["session:send"] = function(o) s:send("hello", o) end,
   ["session:save"] = function(o) s:save(o) end,
+  ["session:pop"] = function(o) s:pop(1, o) end,
   ["session:messages"] = function(o) s:messages(o) end,
   ["session:context"] = function(o) s:context(o) end,
   ["session:entries"] = function(o) s:entries(o) end,

@@ -78,6 +78,7 @@ int do_append(world *w, unsigned h, uint64_t r);
 int do_refused(world *w, unsigned h, uint64_t r);
 int do_turn(world *w, unsigned h, uint64_t r, char kind);
 int do_branch(world *w, unsigned h, uint64_t r);
+int do_pop(world *w, unsigned h, uint64_t r);
 int do_fact(world *w, unsigned h, uint64_t r, char kind);
 int do_context(world *w, unsigned h, uint64_t r, char kind);
 int do_messages(world *w, unsigned h, uint64_t r, char kind);

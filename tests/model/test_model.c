@@ -30,7 +30,7 @@
 
 static faults lazy; /* no power is cut here: syncs need not be made */
 
-static const char kinds[] = "AAAAAATTTTTTBBBFFWWWDDDDCNUXHHKKKLMMGESSVVQRRZIJJYO";
+static const char kinds[] = "AAAAAATTTTTTBBBFFWWWDDDDoooCNUXHHKKKLMMGESSVVQRRZIJJYO";
 
 static int step(world *w, const op *o)
 {
@@ -49,6 +49,8 @@ static int step(world *w, const op *o)
         return do_turn(w, h, o->number, o->kind);
     case 'D':
         return do_branch(w, h, o->number);
+    case 'o':
+        return do_pop(w, h, o->number);
     case 'V':
         return do_tree(w, h, o->number);
     case 'X':

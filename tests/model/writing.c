@@ -225,6 +225,43 @@ int do_branch(world *w, unsigned h, uint64_t r)
                        outcome.head, from, leaf);
 }
 
+/* The newest messages, on the handle's base or on any entry. */
+int do_pop(world *w, unsigned h, uint64_t r)
+{
+    sessile_id path[SAID_MOST], base = SESSILE_NO_ID;
+    size_t have = world_path(w, w->head, path), n = 1 + random_next(&r) % 4, count;
+    sessile_message *rows;
+    sessile_error err;
+    int bad;
+    if (random_next(&r) % 2)
+        base = random_next(&r) % 2 ? w->head : (sessile_id)(random_next(&r) % w->count);
+    sessile_status expected = (base == SESSILE_NO_ID ? w->base[h] : base) == w->head
+                                  ? SESSILE_OK
+                                  : SESSILE_CONFLICT;
+    sessile_status status = sessile_pop(w->s[h], n, base, &rows, &count, &err);
+    figure_conflicts += expected == SESSILE_CONFLICT;
+    world_check_torn(w);
+    if (status != expected)
+        return wrong(w, "%u messages taken off at %x is %s, not %s: %s", (unsigned)n,
+                     base, sessile_status_name(status), sessile_status_name(expected),
+                     err.message);
+    if (status)
+        return 0;
+    n = have < n ? have : n;
+    bad = count != n;
+    for (size_t i = 0; i < n && !bad; i++)
+        bad = rows[i].key.entry != path[have - n + i];
+    sessile_free(rows);
+    if (bad)
+        return wrong(w, "others were taken off than the newest %u", (unsigned)n);
+    if (n) {
+        world_put(w, ENTRY_HEAD, w->head);
+        w->head = w->log[path[have - n]].parent;
+    }
+    wrote(w, h);
+    return 0;
+}
+
 int do_fact(world *w, unsigned h, uint64_t r, char kind)
 {
     sessile_error err;

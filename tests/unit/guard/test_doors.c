@@ -252,6 +252,8 @@ GIVES_RUN(compact_begin, sessile_compact_begin(&out, w->s, NULL, ERR))
 GIVES_RUN(plan_begin, sessile_plan_begin(&out, w->s, NULL, ERR))
 GIVES_RUN(branch_begin, sessile_branch_begin(&out, w->s, 1, NULL, ERR))
 DOOR(branch, return sessile_branch(w->s, 1, sessile_text(NULL), NULL, ERR);)
+GIVES_BLOCK(pop, sessile_message,
+            sessile_pop(w->s, 1, SESSILE_NO_ID, &out, &w->count, ERR))
 DOOR(run_step, sessile_need need; return sessile_run_step(w->run, &need, ERR);)
 DOOR(run_reply, sessile_answer a = {.text = sessile_text("x")};
      return sessile_run_reply(w->run, &a, ERR);)
