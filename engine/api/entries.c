@@ -6,6 +6,7 @@
 #include "operations/messages.h"
 #include "operations/pop.h"
 #include "operations/read.h"
+#include "operations/write.h"
 #include "session/write.h"
 #include "tokens/tokens.h"
 
@@ -22,6 +23,16 @@ sessile_status sessile_append(sessile_session *session, sessile_slice message,
     return GUARD_LEAVE(session_append_message(core, message, out, err));
 }
 
+/* The source of a custom entry, by its name. */
+static sessile_status read_source(const char *name, entry_source *out, sessile_error *err)
+{
+    *out = name ? entry_source_of(name, strlen(name)) : SOURCE_HOST;
+    if (*out == SOURCE_NONE || *out == SOURCE_POLICY)
+        return fail(err, SESSILE_INVALID,
+                    "the source of a custom entry is user, agent, system, tool or host");
+    return SESSILE_OK;
+}
+
 sessile_status sessile_append_custom(sessile_session *session, sessile_slice data,
                                      const char *source, sessile_id *out,
                                      sessile_error *err)
@@ -30,14 +41,40 @@ sessile_status sessile_append_custom(sessile_session *session, sessile_slice dat
     API_OPTIONAL(sessile_id, out, SESSILE_NO_ID);
     API_NEED(session);
     API_TEXT(data);
-    entry_source from = source ? entry_source_of(source, strlen(source)) : SOURCE_HOST;
-    if (from == SOURCE_NONE || from == SOURCE_POLICY)
-        return fail(err, SESSILE_INVALID,
-                    "the source of a custom entry is user, agent, system, tool or host");
+    entry_source from;
+    sessile_status status = read_source(source, &from, err);
+    if (status)
+        return status;
     GUARD_ENTER(append_custom, session);
     GUARD_ENTRY(out);
     GUARD_NUMBER("bytes", data.size);
     return GUARD_LEAVE(session_append_custom(core, data, from, out, err));
+}
+
+sessile_status sessile_write(sessile_session *session, const sessile_write_entry *entries,
+                             size_t count, sessile_id base, sessile_id *first,
+                             sessile_error *err)
+{
+    error_clear(err);
+    API_OPTIONAL(sessile_id, first, SESSILE_NO_ID);
+    API_NEED(session);
+    API_NEED_IF(count, entries);
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        entry_source from = SOURCE_HOST;
+        API_TEXT(entries[i].json);
+        sessile_status status =
+            entries[i].custom ? read_source(entries[i].source, &from, err) : SESSILE_OK;
+        if (status)
+            return status;
+        bytes += entries[i].json.size;
+    }
+    if (!count)
+        return fail(err, SESSILE_INVALID, "%s: at least 1 entry is written", __func__);
+    GUARD_ENTER(write, session);
+    GUARD_ENTRY(first);
+    GUARD_NUMBER("bytes", bytes);
+    return GUARD_LEAVE(session_write_entries(core, entries, count, base, first, err));
 }
 
 void sessile_messages_options_init(sessile_messages_options *options)
@@ -63,7 +100,8 @@ sessile_status sessile_pop(sessile_session *session, size_t n, sessile_id base,
 {
     API_LIST(out, count, session);
     if (!n)
-        return fail(err, SESSILE_INVALID, "%s: at least 1 message is taken off", __func__);
+        return fail(err, SESSILE_INVALID, "%s: at least 1 message is taken off",
+                    __func__);
     GUARD_ENTER(pop, session);
     GUARD_NUMBER("messages", n);
     return GUARD_LEAVE(session_pop(core, n, base, out, count, err));

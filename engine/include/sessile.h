@@ -1464,6 +1464,32 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
+/* One entry of sessile_write(). */
+typedef struct sessile_write_entry {
+    sessile_slice json; /* a message, or the data of a custom entry: a JSON object */
+    int custom;         /* 1: a custom entry */
+    const char *source; /* of a custom entry, as for sessile_append_custom() */
+} sessile_write_entry;
+
+/*
+ * Writes messages and custom entries that belong together, in their order, as one commit:
+ * all of them are in the log, or none. No policy runs, and they are no turn. A custom
+ * entry is about the message before it, or else about the head. *first (may be NULL) is
+ * the id of the first; the others follow it, one by one.
+ *
+ * base: SESSILE_NO_ID: messages follow the head as those of sessile_append() do, and
+ * custom entries alone need no base and work on a suspended session. Otherwise the head
+ * that the caller knows: CONFLICT if it is not the head (compactions after it do not
+ * matter).
+ *
+ * Errors: INVALID (no entries; or one of them, whose number the message names); others as
+ * for sessile_append().
+ */
+SESSILE_API sessile_status sessile_write(sessile_session *session,
+                                         const sessile_write_entry *entries, size_t count,
+                                         sessile_id base, sessile_id *first,
+                                         sessile_error *err);
+
 /* ------------------------------------------------------------------ annotations */
 
 /*

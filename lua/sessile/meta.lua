@@ -2908,6 +2908,22 @@ function Session:usage(opts) end
 ---@return string? code
 function Session:custom(data, source) end
 
+---Either a message or a custom entry
+---@class sessile.WriteEntry
+---@field message? sessile.Message|sessile.Json
+---@field custom? table|sessile.Json what custom() takes
+---@field source? "user"|"agent"|"system"|"tool"|"host" of a custom entry
+
+---Writes messages and custom entries in one commit: all of them are in the log, or none. No policy
+---runs, and they are no turn. A custom entry is about the message before it, or about the head.
+---ECONFLICT: `base` is not the head any more.
+---@param entries sessile.WriteEntry[]
+---@param opts? {base: string?} the head that the caller knows; nil: as for append()
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:write(entries, opts) end
+
 ---Puts a label on an entry: UTF-8, 1 to 200 bytes. An entry may have several.
 ---@param id string
 ---@param name string

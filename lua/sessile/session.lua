@@ -226,6 +226,37 @@ function methods:custom(data, source)
   return self._core:custom(data, source)
 end
 
+local write_options = options.shape("session:write", { base = "string" })
+local entry_options = options.shape("session:write: entry",
+  { message = "table", custom = "table", source = "string" })
+
+--- Writes messages and custom entries in one commit: {{message = …}, {custom = …, source = …}, …}.
+--- No policy runs, and they are no turn. Returns their ids. base: the head that the caller knows.
+function methods:write(entries, given)
+  options.expect("table", entries, "session:write: a list of entries")
+  local list, says = {}, false
+  for i, entry in ipairs(entries) do
+    list[i] = options.check("session:write: entry", entry, entry_options)
+    if (entry.message == nil) == (entry.custom == nil) then
+      options.misuse(("session:write: entry %d: either a message or custom expected"):format(i))
+    end
+    says = says or entry.message ~= nil
+  end
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:write", given, write_options, "base")
+  if not opts then
+    return nil, message, code, retry_ms, rule
+  end
+  if says then
+    local enabled, reason, denied = agents.check_enabled(self._store, self.agent)
+    if not enabled then
+      return nil, reason, denied
+    end
+    remember.said(self)
+  end
+  return self._core:write(list, opts.base)
+end
+
 local pop_options = options.shape("session:pop", { base = "string" })
 
 --- Takes the newest n messages (nil: one) off the conversation, in one step; returns them, oldest

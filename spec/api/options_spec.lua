@@ -172,6 +172,11 @@ local calls = {
   ["session:answer"] = function(o) s:answer("x", o) end,
   ["session:send"] = function(o) s:send("hello", o) end,
   ["session:save"] = function(o) s:save(o) end,
+  ["session:write"] = function(o) s:write({ { message = user "x" } }, o) end,
+  ["session:write: entry"] = function(o)
+    o.message = o.message or not o.custom and user "x" or nil
+    s:write { o }
+  end,
   ["session:pop"] = function(o) s:pop(1, o) end,
   ["session:messages"] = function(o) s:messages(o) end,
   ["session:context"] = function(o) s:context(o) end,

@@ -135,6 +135,33 @@ stores.each_kind("a session in", function(open)
     assert.equal("one", found.data.content)
   end)
 
+  it("takes messages and facts in one commit, or none of them", function()
+    local s = assert(store:create())
+    local ids = assert(s:write {
+      { custom = { n = 0 } },
+      { message = user "one" },
+      { custom = sessile.json '{"n":1}', source = "agent" },
+      { message = sessile.json '{"role":"user","content":"two"}' },
+    })
+    assert.same({ "00000001", "00000002", "00000003", "00000004" }, ids)
+    assert.same({ user "one", user "two" }, assert(s:messages()))
+    assert.equal("00000002", s:entry("00000003").parent_id)
+    assert.same({ n = 1 }, s:entry("00000003").data)
+    assert.equal("agent", s:entry("00000003").source)
+    assert.equal(ids[4], s:head())
+    for _, bad in ipairs { { message = { role = "nobody" } }, { custom = { 1 } },
+      { custom = {}, source = "policy" } } do
+      local got, message, code = s:write { { message = user "three" }, bad }
+      assert.is_nil(got)
+      assert.is_string(message)
+      assert.equal("EINVALID", code)
+    end
+    assert.equal("EINVALID", select(3, s:write {}))
+    assert.equal("ECONFLICT", select(3, s:write({ { custom = { n = 2 } } }, { base = ids[2] })))
+    assert.equal(2, #s:messages())
+    assert.same({ "00000005" }, s:write({ { custom = { n = 2 } } }, { base = ids[4] }))
+  end)
+
   it("shows what came since an entry, and the newest of a type", function()
     local function shown(given)
       local ids = {}

@@ -178,6 +178,8 @@ GIVES_BLOCK(records_read, sessile_slice,
 DOOR(append, return sessile_append(w->s, HELLO, NULL, ERR);)
 DOOR(append_custom,
      return sessile_append_custom(w->s, sessile_text("{}"), NULL, NULL, ERR);)
+DOOR(write, sessile_write_entry e = {HELLO, 0, NULL};
+     return sessile_write(w->s, &e, 1, SESSILE_NO_ID, NULL, ERR);)
 DOOR(label, return sessile_label(w->s, 1, sessile_text("l"), ERR);)
 DOOR(unlabel, return sessile_unlabel(w->s, 1, sessile_text("l"), ERR);)
 GIVES_BLOCK(labels, sessile_label_row, sessile_labels(w->s, &out, &w->count, ERR))
