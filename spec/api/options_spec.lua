@@ -396,7 +396,7 @@ describe("meta.lua", function()
     ["sessile.HostPolicy"] = "sessile.open: policy",
     ["sessile.ModelCommand"] = "sessile.model: command",
     ["sessile.ModelEndpoint"] = "sessile.model: endpoint",
-    ["sessile.ModelFile"] = "sessile.model: lua",
+    ["sessile.ModelFile"] = "sessile.model: lua", ["sessile.WriteEntry"] = "session:write: entry",
   } do
     it("names the fields of " .. name, function()
       local set = {}
