@@ -239,10 +239,18 @@ function sessile.encode(value)
   return core.text(value)
 end
 
---- The value of a JSON text, read as messages are. nil, message, code.
-function sessile.decode(text)
+local decode_options = options.shape("sessile.decode", { spans = "strings" })
+
+--- The value of a JSON text, read as messages are. nil, message, code. spans: the names of members
+--- of the outermost object that are left as they are written: sessile.json of their texts.
+function sessile.decode(text, opts)
   options.expect("string", text, "sessile.decode: a text")
-  local value, message = answers.decode(text)
+  local spans = options.check("sessile.decode", opts, decode_options).spans
+  local names = spans and {}
+  for _, name in ipairs(spans or {}) do
+    names[name] = true
+  end
+  local value, message = answers.decode(text, names)
   if message then
     return nil, "sessile.decode: the text is " .. message, "EINVALID"
   end

@@ -477,11 +477,14 @@ function sessile.of(message) end
 function sessile.encode(value) end
 
 ---The value of a JSON text: plain tables, sessile.null for null. EINVALID: it is not JSON.
+---`spans` names members of the outermost object that are left as they are written: each is
+---sessile.json of its text, so that 1.50 or a number beyond 64 bits reaches a log unchanged.
 ---@param text string
+---@param opts? {spans: string[]?}
 ---@return any value
 ---@return string? message
 ---@return string? code
-function sessile.decode(text) end
+function sessile.decode(text, opts) end
 
 ---A program that answers: it gets the request as JSON on standard input, and prints a text,
 ---or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.

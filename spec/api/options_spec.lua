@@ -58,6 +58,7 @@ local calls = {
   ["sessile.url_check"] = function(o) sessile.url_check("x", o) end,
   ["sessile.address_check"] = function(o) sessile.address_check("8.8.8.8", o) end,
   ["sessile.tools.memory"] = function(o) sessile.tools.memory(s, o) end,
+  ["sessile.decode"] = function(o) sessile.decode("{}", o) end,
   ["sessile.keys_init"] = function(o) sessile.keys_init("ram:", o) end,
   ["sessile.migrate"] = function(o) sessile.migrate("ram:", "ram:", o) end,
   ["sessile.migrate: from"] = function(o) sessile.migrate(o, "ram:") end,
