@@ -3203,7 +3203,8 @@ function Agent:cancel() end
 ---@field branch_summary? string branch: the entry with the summary
 ---@field saved? true nil: the host's adapter chose not to keep it
 ---@field context sessile.Message[] fetched when first read
----@field tokens {before: integer, after: integer}
+---@field tokens {before: integer, after: integer} of the context. Without a policy it is counted
+---  when it is first read, which folds the whole context: 10 to 25 ms at 4,000 messages
 ---@field policy? sessile.Verdict nil without a policy
 ---@field removals sessile.Removal[] all messages that left the context
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
