@@ -93,6 +93,7 @@ mount -t tmpfs none /proc && cd / &&
     "$stage/mine/bin/sessile" append bare hello &&
     "$stage/mine/bin/sessile" export bare "$stage/bare.md" && grep -q hello "$stage/bare.md"
 SH
+    # shellcheck disable=SC2086  # words
     env -i HOME="$stage" PATH=/usr/bin:/bin $alone sh "$stage/bare.sh" >"$stage/said" 2>&1
     report $? "the executable runs without /proc"
 else
