@@ -491,12 +491,11 @@ headers:
 # keeps Lua busy for long, and runs next to no C that the C tests and the specs named here do not
 # run too. LONG_TESTS wait for databases, networks and processes that are killed, or do one thing
 # ten thousand times. CI leaves both to `make asan ALL=1`, which `make soak` calls.
-ASAN_SPECS = $(addprefix spec/,agent/loop agent/memory_tools cli/chat_terminal cli/pager cli/serve cli/treeview_terminal \
-                 $(addprefix api/,branch checkpoint child fork guard json keys label list memory recall search session \
-                     turn uncompact watch writers))
+ASAN_SPECS = $(addprefix spec/,agent/loop cli/serve api/guard api/memory api/session api/turn api/watch)
 LONG_DIRS  = crash fault kill model nodes service store tamper
-LONG_TESTS = $(filter $(LONG_DIRS:%=tests/%/%),$(TEST_C)) $(addprefix tests/unit/,limit/test_limit_postgres.c \
-             memory/test_memory_index_wrong.c policy/test_policy_hostile.c store/test_postgres_replaced.c)
+LONG_TESTS = $(filter $(LONG_DIRS:%=tests/%/%),$(TEST_C)) $(addprefix tests/unit/,admin/test_list_cache.c \
+             admin/test_list_cache_files.c limit/test_limit_postgres.c memory/test_memory_index.c memory/test_memory_index_wrong.c \
+             policy/test_policy_hostile.c store/test_postgres_replaced.c)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \

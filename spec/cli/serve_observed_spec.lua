@@ -44,7 +44,7 @@ local function append(words)
 end
 
 local function page()
-  return shell.output("curl -s " .. one.metrics)
+  return shell.output("LD_PRELOAD= curl -s " .. one.metrics)
 end
 
 local function end_all()
@@ -114,8 +114,9 @@ describe("a server", function()
     assert.equal("RESOURCE_EXHAUSTED",
       (one:call("CreateSession", { session = { id = "second" } }, "--key " .. key)))
     assert.equal("UNAUTHENTICATED", (append "--key sesk_wrong"))
-    os.execute(("curl -sN -m 20 -H 'authorization: Bearer %s' 'http://%s/v1/events?id=%s' "
-      .. ">%s/events & echo $! >%s/curl"):format(key, one.address, NAME, cli.quote(cli.home()),
+    os.execute(("LD_PRELOAD= curl -sN -m 20 -H 'authorization: Bearer %s' "
+      .. "'http://%s/v1/events?id=%s' >%s/events & "
+      .. "echo $! >%s/curl"):format(key, one.address, NAME, cli.quote(cli.home()),
       cli.quote(cli.home())))
     for _ = 1, 200 do
       if page():find("sessile_watched 1", 1, true) then

@@ -190,7 +190,7 @@ describe("sessile serve", function()
     one = server.start()
     one:call("CreateSession", { session = { id = "secret-name" } })
     one:call("ResumeSession", { session = { id = "none" } })
-    local page = shell.output("curl -s " .. one.metrics)
+    local page = shell.output("LD_PRELOAD= curl -s " .. one.metrics)
     expect.has_all(page, { 'sessile_calls_total{method="CreateSession",status="OK"} 1',
       'sessile_calls_total{method="ResumeSession",status="NOT_FOUND"} 1', "sessile_ready 1" })
     assert.is_nil(page:find("secret", 1, true))
@@ -202,7 +202,7 @@ describe("sessile serve", function()
       cli.configure(("return { serve = { reflection = %s } }"):format(on))
       one = server.start()
       local said = shell.output(([[printf '\0\0\0\0\3:\1*' |
-        curl -sD - -o %s/answer --data-binary @- --http2-prior-knowledge \
+        LD_PRELOAD= curl -sD - -o %s/answer --data-binary @- --http2-prior-knowledge \
         -H 'content-type: application/grpc' -H 'te: trailers' \
         http://%s/grpc.reflection.v1.ServerReflection/ServerReflectionInfo]]):format(
         cli.quote(cli.home()), one.address))
@@ -219,8 +219,9 @@ describe("sessile serve", function()
     one = server.start()
     local port = one.address:match ":(%d+)$"
     local function status(host)
-      return (shell.output(([[curl -s -o /dev/null -w '%%{http_code}' -H 'Host: %s:%s' -d '{}' \
-        -H 'content-type: application/json' http://%s/sessile.v1.SessionService/ListSessions]])
+      return (shell.output(([[LD_PRELOAD= curl -s -o /dev/null -w '%%{http_code}' -H 'Host: %s:%s' \
+        -d '{}' -H 'content-type: application/json' \
+        http://%s/sessile.v1.SessionService/ListSessions]])
         :format(host, port, one.address)))
     end
     assert.same({ "403", "403", "200", "200", "200" }, { status "evil.example",

@@ -124,18 +124,24 @@ static void find_all_at(followed *f, int node)
     run(f, CLIENT, script);
 }
 
-/* The client of the page says one thing after the other until it is told to end. */
+/* The client of the page says one thing after the other until it is told to end. What it
+ * says is refused, and not written, if this test wrote between its two calls. */
 static void begin_writing(followed *f)
 {
-    f->writer = machine_run(&f->machines[CLIENT],
-                            "rm -f enough\n"
-                            "set +x\n"
-                            "for ((i = 1; ; i++)); do\n"
-                            "  test ! -e enough || exit 0\n"
-                            "  python3 say.py bug-42 \"meanwhile $i\" >/dev/null\n"
-                            "  echo \"meanwhile $i\" >>acknowledged; sleep 0.3\n"
-                            "done",
-                            0, f->log);
+    f->writer = machine_run(
+        &f->machines[CLIENT],
+        "rm -f enough\n"
+        "set +x\n"
+        "for ((i = 1; ; i++)); do\n"
+        "  test ! -e enough || exit 0\n"
+        "  if python3 say.py bug-42 \"meanwhile $i\" 2>refused; then\n"
+        "    echo \"meanwhile $i\" >>acknowledged\n"
+        "  else\n"
+        "    grep StatusCode.ABORTED refused || { cat refused >&2; exit 1; }\n"
+        "  fi >/dev/null\n"
+        "  sleep 0.3\n"
+        "done",
+        0, f->log);
 }
 
 static void end_writing(followed *f)

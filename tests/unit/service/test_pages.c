@@ -187,7 +187,7 @@ static void test_a_token_of_another_request_is_refused(void **state)
     call_fails("ListSessions", &r, RPC_INVALID_ARGUMENT, "EINVALID");
     r.skip = 0;
     snprintf(changed, sizeof changed, "%s", page->next_page_token);
-    changed[strlen(changed) - 4] = 0;
+    changed[strlen(changed) - 1] = 0;
     r.page_token = changed;
     call_fails("ListSessions", &r, RPC_INVALID_ARGUMENT, "EINVALID");
     r.page_token = "!";
