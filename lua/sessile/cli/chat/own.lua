@@ -183,14 +183,12 @@ own.undo = { about = "undo the last question; it stays in the tree",
     if not question then
       return nil, id, code, step
     end
-    local before = self.session:messages { at = id, last = 2 } or {}
-    local moved, message
-    if #before > 1 then
-      moved, message, code = self.session:branch(facts.of(before[1]).id, { policy = false })
-    else
-      moved, message, code = self.session:clear()
+    local list, message
+    list, message, code = self.session:messages { from = id }
+    if list then
+      list, message, code = self.session:pop(#list)
     end
-    if not moved then
+    if not list then
       return nil, message, code
     end
     self:say("· undone: " .. terminal.cut(terminal.line(question.content), 60), "dim")
