@@ -24,7 +24,7 @@ describe("sessile.of", function()
 
   it("gives the id, key, tokens, time and text of a message that has such fields", function()
     local id = assert(s:append(named("user", "hello", { timestamp = 1700000000123 })))
-    for _, list in ipairs { assert(s:messages()), assert(s:context()) } do
+    for _, list in ipairs { assert(s:messages()), (assert(s:context())) } do
       local message = list[1]
       assert.equal("rs_1", message.id)
       local of = sessile.of(message)
@@ -46,7 +46,7 @@ describe("sessile.of", function()
   end)
 
   it("gives nil for what was not read", function()
-    local plan = assert(s:plan())
+    local plan = assert(s:plan { policy = "sliding_window" })
     assert.is_nil(sessile.of { role = "user", id = "x" })
     assert.is_nil(sessile.of(s))
     assert.is_nil(sessile.of(plan))
