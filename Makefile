@@ -159,8 +159,10 @@ everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(S
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
 $(OBJ)/engine/session/store_handle.o $(OBJ)/engine/store/remote.o $(OBJ)/engine/screen/schema.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
+$(OBJ)/engine/command/sessile.o: DOOR = -I$(LUA_INCLUDE) -DSESSILE_PREFIX='"$(P)"'
 # Built again for another prefix.
-$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/store/remote.o $(OBJ)/engine/screen/schema.o $(OBJ)/engine/tokens/encoding.o: $(OBJ)/prefix
+$(OBJ)/engine/session/store_handle.o $(OBJ)/engine/store/remote.o $(OBJ)/engine/screen/schema.o $(OBJ)/engine/tokens/encoding.o \
+$(OBJ)/engine/command/sessile.o: $(OBJ)/prefix
 $(OBJ)/prefix: always
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@

@@ -103,7 +103,7 @@ store = open()
 local context, info = session:context()
 local all = assert(session:messages())
 for i = 0, 9 do -- the newest are as they were said
-  assert(context[#context - i].json == all[#all - i].json)
+  assert(sessile.of(context[#context - i]).json == sessile.of(all[#all - i]).json)
 end
 assert(context[1].role == "system" and info.orphans == 0 and info.unanswered == 0)
 local noted = 0

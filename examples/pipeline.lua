@@ -46,7 +46,8 @@ local function resume(session)
     state = assert(session:restore(newest.id)).state
   end
   state.saved = state.done
-  for entry in assert(session:entries { types = { "custom" } }) do
+  local since = { types = { "custom" }, after = newest and newest.id }
+  for entry in assert(session:entries(since)) do
     if entry.data.record == state.done + 1 then
       state.done, state.pieces = entry.data.record, state.pieces + entry.data.pieces
     end

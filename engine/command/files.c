@@ -97,7 +97,8 @@ static int begin(lua_State *L, struct file *file, const char *path, const char *
     if (strlen(name) > NAME_MAX)
         return fail(L, path, ENAMETOOLONG);
     strcpy(file->name, name);
-    file->fd = openat(file->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (access("/proc/self/fd", X_OK) == 0) /* else it could not be given its name */
+        file->fd = openat(file->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
     if (file->fd < 0)
         file->fd = open_hidden(file);
     if (file->fd < 0) {

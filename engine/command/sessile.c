@@ -50,14 +50,15 @@ static int is_file(const char *path)
 
 /* ------------------------------------------------------------------------ starting */
 
-/* Pushes the path of this executable and the folder of its Lua files, or raises. */
+/* Pushes the path of this executable and the folder of its Lua files, or raises. Without
+ * /proc, as in a bare chroot, it is taken to be where it was built to be installed. */
 static void find_files(lua_State *L)
 {
-    char path[PATH_MAX], probe[PATH_MAX + 64], real[PATH_MAX];
+    char path[PATH_MAX] = SESSILE_PREFIX "/bin/sessile";
+    char probe[PATH_MAX + 64], real[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (size <= 0)
-        luaL_error(L, "cannot tell where this executable is: is /proc mounted?");
-    path[size] = '\0';
+    if (size > 0)
+        path[size] = '\0';
     lua_pushstring(L, path);
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(path, '/');
@@ -72,9 +73,9 @@ static void find_files(lua_State *L)
             return;
         }
     }
-    luaL_error(L,
-               "the Lua files of sessile are neither in %s%s nor in %s%s: install again",
-               path, places[0], path, places[1]);
+    luaL_error(L, "the Lua files of sessile are neither in %s%s nor in %s%s: %s", path,
+               places[0], path, places[1],
+               size > 0 ? "install again" : "mount /proc, or install there");
 }
 
 /* Turns whatever was raised into a text with a traceback, unless it has one. */

@@ -1464,6 +1464,32 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
+/* One entry of sessile_write(). */
+typedef struct sessile_write_entry {
+    sessile_slice json; /* a message, or the data of a custom entry: a JSON object */
+    int custom;         /* 1: a custom entry */
+    const char *source; /* of a custom entry, as for sessile_append_custom() */
+} sessile_write_entry;
+
+/*
+ * Writes messages and custom entries that belong together, in their order, as one commit:
+ * all of them are in the log, or none. No policy runs, and they are no turn. A custom
+ * entry is about the message before it, or else about the head. *first (may be NULL) is
+ * the id of the first; the others follow it, one by one.
+ *
+ * base: SESSILE_NO_ID: messages follow the head as those of sessile_append() do, and
+ * custom entries alone need no base and work on a suspended session. Otherwise the head
+ * that the caller knows: CONFLICT if it is not the head (compactions after it do not
+ * matter).
+ *
+ * Errors: INVALID (no entries; or one of them, whose number the message names); others as
+ * for sessile_append().
+ */
+SESSILE_API sessile_status sessile_write(sessile_session *session,
+                                         const sessile_write_entry *entries, size_t count,
+                                         sessile_id base, sessile_id *first,
+                                         sessile_error *err);
+
 /* ------------------------------------------------------------------ annotations */
 
 /*
@@ -1790,18 +1816,30 @@ SESSILE_API sessile_status sessile_tree(sessile_session *session,
                                         sessile_node **out, size_t *count,
                                         sessile_error *err);
 
-/* Iterates over all entries that the log has now, in its order. Each step returns the id
- * and the JSON text of an entry, which is borrowed until the next step. At the end: OK
- * with *size 0. Close the iterator before its session. */
+/* Selects entries of a log, and their order. Call sessile_entries_options_init() first:
+ * it selects all, oldest first. */
+typedef struct sessile_entries_options {
+    sessile_id after; /* only entries after this one; SESSILE_NO_ID: from the header on */
+    sessile_id before; /* only entries before this one; SESSILE_NO_ID: to the newest */
+    const char *const *types; /* only entries of these types, as "custom" */
+    size_t type_count;        /* 0: all types */
+    uint64_t limit;           /* at most this number; 0: all */
+    int reverse;              /* 1: the newest first */
+} sessile_entries_options;
+SESSILE_API void sessile_entries_options_init(sessile_entries_options *options);
+
+/* Iterates over the entries that the log has now and that options select (NULL: all).
+ * Each step returns the id and the JSON text of an entry, which is borrowed until the
+ * next step. At the end: OK with *size 0. Only what a step returns is read from the
+ * store: what has come since `after`, or the newest of a type, costs the same in a long
+ * log as in a short one. Close the iterator before its session. INVALID: the log has no
+ * entry `after` or `before`, or there is no such type. */
 SESSILE_API sessile_status sessile_entries_open(sessile_entries **out,
                                                 sessile_session *session,
+                                                const sessile_entries_options *options,
                                                 sessile_error *err);
 SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
                                                 const char **json, size_t *size,
-                                                sessile_error *err);
-/* Goes to an entry, which the next step returns. `from` may be the number of entries that
- * the log has now: the next step is at the end. INVALID: there are fewer. */
-SESSILE_API sessile_status sessile_entries_seek(sessile_entries *entries, sessile_id from,
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
 
@@ -2114,6 +2152,20 @@ SESSILE_API sessile_status sessile_branch_begin(sessile_run **out,
 SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id entry,
                                           sessile_slice summary, sessile_id *head,
                                           sessile_error *err);
+
+/* Takes the newest n messages of the path off the conversation, as off a stack: the head
+ * moves to before them, in one commit. *out has them, oldest first: one block of *count
+ * rows; free it with sessile_free(). They are fewer than n if the path has fewer. The log
+ * keeps everything, and sessile_branch() goes back. A turn can lose some of its messages,
+ * and a call its result; what a compaction after them did is undone with them.
+ *
+ * base: the head that the caller knows; SESSILE_NO_ID: the one that this handle last
+ * showed or made. CONFLICT: somebody has written since; read again, then retry. INVALID:
+ * n is 0. SUSPENDED; other errors as for sessile_append(). After an error nothing was
+ * taken off, except as sessile_append() says. */
+SESSILE_API sessile_status sessile_pop(sessile_session *session, size_t n,
+                                       sessile_id base, sessile_message **out,
+                                       size_t *count, sessile_error *err);
 
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,

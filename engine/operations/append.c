@@ -123,7 +123,8 @@ sessile_status session_append_message(session_core *s, sessile_slice text,
 }
 
 /* Its kind is its member "kind". */
-static sessile_status screen_custom(session_core *s, one *w, sessile_error *err)
+static sessile_status screen_custom(const session_core *s, entry_source source, buf *text,
+                                    write_labels *labels, size_t of, sessile_error *err)
 {
     static const sessile_screen_source sources[] = {
         [SOURCE_USER] = SESSILE_SCREEN_BY_USER,
@@ -132,8 +133,8 @@ static sessile_status screen_custom(session_core *s, one *w, sessile_error *err)
         [SOURCE_TOOL] = SESSILE_SCREEN_BY_TOOL,
         [SOURCE_HOST] = SESSILE_SCREEN_BY_HOST};
     sessile_screen_item item = {
-        .kind = SESSILE_SCREEN_CUSTOM, .source = sources[w->source], .is_json = 1};
-    json kind = json_get(json_of(w->text.data, w->text.size), "kind");
+        .kind = SESSILE_SCREEN_CUSTOM, .source = sources[source], .is_json = 1};
+    json kind = json_get(json_of(text->data, text->size), "kind");
     sessile_status status;
     buf key;
 
@@ -141,11 +142,22 @@ static sessile_status screen_custom(session_core *s, one *w, sessile_error *err)
     if (kind.type == JSON_STRING)
         (void)json_string(&key, kind);
     item.key = (sessile_slice){key.data, key.size};
-    status = key.failed
-                 ? fail_nomem(err)
-                 : write_screen_in(s->store, &item, &w->text, 0, &w->labels, 0, err);
+    status = key.failed ? fail_nomem(err)
+                        : write_screen_in(s->store, &item, text, 0, labels, of, err);
     buf_deinit(&key);
     return status;
+}
+
+sessile_status session_check_custom(const session_core *s, sessile_slice data,
+                                    entry_source source, buf *out, write_labels *labels,
+                                    size_t of, sessile_error *err)
+{
+    sessile_status status = check_text(out, s, data, "custom entry", err);
+
+    if (!status && json_of(out->data, out->size).type != JSON_OBJECT)
+        status =
+            fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
+    return status ? status : screen_custom(s, source, out, labels, of, err);
 }
 
 sessile_status session_append_custom(session_core *s, sessile_slice data,
@@ -156,12 +168,7 @@ sessile_status session_append_custom(session_core *s, sessile_slice data,
     one w;
 
     begin(&w, s, ENTRY_CUSTOM, source);
-    status = check_text(&w.text, s, data, "custom entry", err);
-    if (!status && json_of(w.text.data, w.text.size).type != JSON_OBJECT)
-        status =
-            fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
-    if (!status)
-        status = screen_custom(s, &w, err);
+    status = session_check_custom(s, data, source, &w.text, &w.labels, 0, err);
     if (!status)
         status = session_write(s, build_fact, &w, &(session_writing){.known = 1}, err);
     if (!status)

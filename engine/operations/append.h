@@ -30,4 +30,9 @@ sessile_status session_check_message(session_core *s, sessile_slice text, buf *o
                                      message *columns, token_count *tokens,
                                      write_labels *labels, size_t of, sessile_error *err);
 
+/* The same of the data of a custom entry. */
+sessile_status session_check_custom(const session_core *s, sessile_slice data,
+                                    entry_source source, buf *out, write_labels *labels,
+                                    size_t of, sessile_error *err);
+
 #endif

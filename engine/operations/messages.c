@@ -161,9 +161,9 @@ static sessile_status give_rows(const session_core *s, const reading *r, size_t 
     return SESSILE_OK;
 }
 
-/* Rows of the messages at ids. */
-static sessile_status make_rows(session_core *s, const sessile_id *ids, size_t count,
-                                sessile_message **out, sessile_error *err)
+sessile_status session_message_rows_locked(session_core *s, const sessile_id *ids,
+                                           size_t count, sessile_message **out,
+                                           sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     reading r = {.ids = ids};
@@ -208,7 +208,7 @@ sessile_status session_messages(session_core *s, const sessile_messages_options 
     chosen = path;
     status = choose(s, options, at, ids, &chosen, err);
     if (!status)
-        status = make_rows(s, ids, chosen, out, err);
+        status = session_message_rows_locked(s, ids, chosen, out, err);
     if (status)
         goto out;
     *count = chosen;

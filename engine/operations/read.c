@@ -109,62 +109,123 @@ sessile_id read_earlier_id(const entry *e, const char *member)
     return id;
 }
 
+/* ------------------------------------------------------------------ all entries */
+
+/* The entries from low to high, without high, are still to be shown. */
 struct entries_core {
     session_core *session;
-    sessile_id next, end;
+    sessile_id low, high;
+    int reverse;
+    uint32_t types; /* a bit each */
+    uint64_t left;  /* how many of them may be shown */
     buf text;
 };
 
-sessile_status entries_open(entries_core **out, session_core *s, sessile_error *err)
+/* The entries that options select of the `count` that there are. */
+static sessile_status select_range(const session_core *s, entries_core *e,
+                                   const sessile_entries_options *o, sessile_id count,
+                                   sessile_error *err)
+{
+    sessile_id beyond = SESSILE_NO_ID;
+
+    if (o->after != SESSILE_NO_ID && o->after >= count)
+        beyond = o->after;
+    else if (o->before != SESSILE_NO_ID && o->before >= count)
+        beyond = o->before;
+    if (beyond != SESSILE_NO_ID)
+        return session_name_error(s,
+                                  fail(err, SESSILE_INVALID,
+                                       "it has %" PRIu32 " entries, and %08" PRIx32
+                                       " is none of them",
+                                       count, beyond),
+                                  err);
+    e->low = o->after == SESSILE_NO_ID ? 0 : o->after + 1;
+    e->high = o->before == SESSILE_NO_ID ? count : o->before;
+    e->reverse = o->reverse;
+    e->left = o->limit ? o->limit : UINT64_MAX;
+    return SESSILE_OK;
+}
+
+sessile_status entries_open(entries_core **out, session_core *s,
+                            const sessile_entries_options *options, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    sessile_status status = session_lock_fresh(s, err);
+    entries_core e = {.session = s};
+    sessile_status status =
+        session_types(options->types, options->type_count, &e.types, err);
+    if (!status)
+        status = session_lock_fresh(s, err);
     if (status)
         return status;
-    sessile_id end = log_count(s->log);
+    sessile_id count = log_count(s->log);
     session_unlock(s);
-    entries_core *e = mem_zalloc(a, sizeof *e);
-    if (!e)
+    status = select_range(s, &e, options, count, err);
+    if (status)
+        return status;
+    entries_core *made = mem_alloc(a, sizeof *made);
+    if (!made)
         return fail_nomem(err);
-    e->session = s;
-    e->end = end;
-    buf_init(&e->text, a);
-    *out = e;
+    *made = e;
+    buf_init(&made->text, a);
+    *out = made;
     return SESSILE_OK;
+}
+
+/* Goes on behind the next entry. */
+static void pass(entries_core *e)
+{
+    if (e->reverse)
+        e->high--;
+    else
+        e->low++;
+}
+
+/* Finds the next entry that is wanted. Types are known without reading the entries. */
+static sessile_status find_next_locked(entries_core *e, sessile_id *at, int *found,
+                                       sessile_error *err)
+{
+    session_core *s = e->session;
+    sessile_status status = SESSILE_OK;
+
+    for (*found = 0; !status && !*found && e->left && e->low < e->high;) {
+        *at = e->reverse ? e->high - 1 : e->low;
+        *found = 1;
+        if (e->types != UINT32_MAX) {
+            status = session_load_locked(s, *at, err);
+            *found = !status && *at < s->tree.node_count &&
+                     (e->types >> s->tree.nodes[*at].type & 1);
+        }
+        if (!status && !*found)
+            pass(e);
+    }
+    return status;
 }
 
 sessile_status entries_next(entries_core *entries, sessile_id *id, const char **json,
                             size_t *size, sessile_error *err)
 {
-    if (entries->next >= entries->end)
+    sessile_id at = 0;
+    int found = 0;
+
+    if (!entries->left || entries->low >= entries->high)
         return SESSILE_OK;
     buf_clear(&entries->text);
     sessile_status status = session_lock(entries->session, err);
     if (status)
         return status;
-    status = session_text_locked(entries->session, entries->next, &entries->text, err);
+    status = find_next_locked(entries, &at, &found, err);
+    if (!status && found)
+        status = session_text_locked(entries->session, at, &entries->text, err);
     session_unlock(entries->session);
     if (!status && entries->text.failed)
         status = fail_nomem(err);
-    if (status)
+    if (status || !found)
         return status;
-    *id = entries->next;
-    entries->next++;
+    pass(entries);
+    entries->left--;
+    *id = at;
     *json = entries->text.data;
     *size = entries->text.size;
-    return SESSILE_OK;
-}
-
-sessile_status entries_seek(entries_core *entries, sessile_id from, sessile_error *err)
-{
-    if (from > entries->end)
-        return session_name_error(entries->session,
-                                  fail(err, SESSILE_INVALID,
-                                       "it has %" PRIu32 " entries: there is no entry "
-                                       "%08" PRIx32 " to begin at",
-                                       entries->end, from),
-                                  err);
-    entries->next = from;
     return SESSILE_OK;
 }
 

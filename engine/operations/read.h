@@ -18,10 +18,10 @@ sessile_status session_entry(session_core *s, sessile_id id, char **out, size_t 
  */
 sessile_id read_earlier_id(const entry *e, const char *member);
 
-sessile_status entries_open(entries_core **out, session_core *s, sessile_error *err);
+sessile_status entries_open(entries_core **out, session_core *s,
+                            const sessile_entries_options *options, sessile_error *err);
 sessile_status entries_next(entries_core *entries, sessile_id *id, const char **json,
                             size_t *size, sessile_error *err);
-sessile_status entries_seek(entries_core *entries, sessile_id from, sessile_error *err);
 void entries_close(entries_core *entries);
 
 sessile_status session_count_tokens(session_core *s, const sessile_count_options *options,

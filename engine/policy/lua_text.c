@@ -1,5 +1,5 @@
 /*
- * lua_text.c: hashes, base64, and the parts of a JSON text, as Lua functions.
+ * lua_text.c: hashes, base64, JSON texts and their parts, as Lua functions.
  *
  * Owns the table `span`. An importer uses it to cut pieces out of a recorded line, so
  * that 9007199254740993, 1.50 and "\u00e9" reach the log as they were written. Must
@@ -97,6 +97,35 @@ static int read_typed(lua_State *L, json_type type, json *out)
 static void push_raw(lua_State *L, json value)
 {
     lua_pushlstring(L, value.at, value.size);
+}
+
+/* decode(text[, names]) -> its value; nil: it is no JSON text. names: a set: the members
+ * of the outermost object that have one of them are values that are written as they are.
+ */
+static int text_decode(lua_State *L)
+{
+    json value;
+    json_iter it;
+
+    lua_settop(L, 2);
+    if (!read_text(L, 1, &value))
+        return 0;
+    if (value.type != JSON_OBJECT || !lua_istable(L, 2)) {
+        lua_json_push(L, value.at, value.size);
+        return 1;
+    }
+    lua_newtable(L);
+    for (it = json_begin(value); json_next(&it);) {
+        lua_json_push(L, it.key.at, it.key.size);
+        lua_pushvalue(L, -1);
+        if (lua_rawget(L, 2) != LUA_TNIL)
+            lua_json_verbatim(L, it.value.at, it.value.size);
+        else
+            lua_json_push(L, it.value.at, it.value.size);
+        lua_remove(L, -2);
+        lua_rawset(L, 3);
+    }
+    return 1;
 }
 
 /* span.valid(text) -> whether it is one JSON value in UTF-8, and nothing else */
@@ -215,6 +244,7 @@ void lua_text_open(lua_State *L)
         {"sha256", text_sha256},
         {"base64", text_base64},
         {"base64_bytes", text_base64_bytes},
+        {"decode", text_decode},
         {NULL, NULL},
     };
     static const luaL_Reg span[] = {

@@ -5,7 +5,7 @@
 
 #include <lua.h>
 
-/* Sets sha256, base64, base64_bytes and the table span in the table on top. */
+/* Sets sha256, base64, base64_bytes, decode and the table span in the table on top. */
 void lua_text_open(lua_State *L);
 
 #endif

@@ -61,17 +61,18 @@ static sessile_status send_gone(track *t, sessile_error *err)
 /* Opens the iterator where the track stands. */
 static sessile_status open_entries(track *t, sessile_entries **out, sessile_error *err)
 {
-    sessile_status status = sessile_entries_open(out, t->session, err);
-    if (status)
-        return status;
-    if (t->next == SESSILE_NO_ID)
+    sessile_entries_options options;
+    if (t->next == SESSILE_NO_ID) {
+        sessile_id head;
+        sessile_status status = sessile_head(t->session, &head, err);
+        if (status)
+            return status; /* it has read what others wrote */
         t->next = sessile_session_length(t->session);
-    status = sessile_entries_seek(*out, t->next, err);
-    if (status) {
-        sessile_entries_close(*out);
-        *out = NULL;
     }
-    return status;
+    sessile_entries_options_init(&options);
+    if (t->next > 0)
+        options.after = t->next - 1;
+    return sessile_entries_open(out, t->session, &options, err);
 }
 
 /* Opens the session for the track. A session that was kept open may have been removed

@@ -142,24 +142,22 @@ typedef struct pick {
     unsigned char *labelled; /* 1 for each entry that has a label; NULL: none has */
 } pick;
 
-static sessile_status read_types(const sessile_tree_options *o, pick *p,
-                                 sessile_error *err)
+sessile_status session_types(const char *const *types, size_t count, uint32_t *out,
+                             sessile_error *err)
 {
-    p->all = !o->type_count && !o->labelled;
-    p->only_labelled = o->labelled;
-    p->types = o->type_count ? 0 : UINT32_MAX;
-    for (size_t i = 0; i < o->type_count; i++) {
+    *out = count ? 0 : UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
         int type = ENTRY_SESSION;
-        while (type <= ENTRY_TOMBSTONE &&
-               strcmp(entry_type_name((entry_type)type), o->types[i]) != 0)
+        while (type <= ENTRY_CHILD &&
+               strcmp(entry_type_name((entry_type)type), types[i]) != 0)
             type++;
-        if (type > ENTRY_TOMBSTONE)
+        if (type > ENTRY_CHILD)
             return fail(err, SESSILE_INVALID,
                         "there is no type of entry '%.60s': session, message, turn, "
                         "compaction, branch_summary, head, label, checkpoint, metadata, "
-                        "suspend, pending_run, refusal, custom, tombstone",
-                        o->types[i]);
-        p->types |= UINT32_C(1) << type;
+                        "suspend, pending_run, refusal, custom, tombstone, child",
+                        types[i]);
+        *out |= UINT32_C(1) << type;
     }
     return SESSILE_OK;
 }
@@ -323,9 +321,9 @@ static sessile_status make_rows(session_core *s, const pick *p, const context *c
 sessile_status session_tree_locked(session_core *s, const sessile_tree_options *o,
                                    sessile_node **out, size_t *count, sessile_error *err)
 {
-    pick p = {0};
+    pick p = {.all = !o->type_count && !o->labelled, .only_labelled = o->labelled};
     const context *c;
-    sessile_status status = read_types(o, &p, err);
+    sessile_status status = session_types(o->types, o->type_count, &p.types, err);
 
     /* Either may find that the log has to be folded again, with entries out of reach. */
     while (!status) {

@@ -81,6 +81,10 @@ sessile_status session_leaves_locked(session_core *s, sessile_id **out, size_t *
                                      sessile_error *err);
 sessile_status session_common_ancestor_locked(session_core *s, sessile_id a, sessile_id b,
                                               sessile_id *out, sessile_error *err);
+/* The types with these names, a bit each; all of them if there are none. INVALID: there
+ * is no such type in a session. */
+sessile_status session_types(const char *const *types, size_t count, uint32_t *out,
+                             sessile_error *err);
 sessile_status session_tree_locked(session_core *s, const sessile_tree_options *o,
                                    sessile_node **out, size_t *count, sessile_error *err);
 

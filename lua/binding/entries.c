@@ -6,7 +6,6 @@
  * kept. The engine's list is owned by a guard while Lua tables are built from it.
  */
 #include "binding.h"
-#include "policy/lua_json.h"
 
 #define MESSAGES(...) BINDING_FIELD(sessile_messages_options, __VA_ARGS__)
 static const struct binding_field messages_fields[] = BINDING_FIELDS(
@@ -62,51 +61,29 @@ int binding_session_entry(lua_State *L, struct binding_session *session)
 
 /* ------------------------------------------------------------------ the iterator */
 
-/* 1 when the entry's type is in the set at index `types`, or there is no set. */
-static int wanted(lua_State *L, int types, const char *json, size_t size)
-{
-    int found;
-    if (!lua_istable(L, types))
-        return 1;
-    lua_json_push_member(L, json, size, "type");
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        return 0;
-    }
-    lua_rawget(L, types);
-    found = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return found;
-}
-
 /* iterator() -> the next entry, nil at the end. A for loop has nowhere to put an error,
  * and a list that just ends would look whole: so this one raises. */
 static int entries_next(lua_State *L)
 {
     struct binding_child *entries = luaL_checkudata(L, 1, binding_entries_class.name);
     sessile_error err;
-    int types;
-    lua_settop(L, 1);
-    lua_getiuservalue(L, 1, 2);
-    types = lua_gettop(L);
-    while (entries->handle) {
-        const char *json;
-        size_t size;
-        sessile_id id;
-        if (entries->session->closed)
-            return luaL_error(L, "the session was closed while its entries were read");
-        if (sessile_entries_next(entries->handle, &id, &json, &size, &err))
-            return luaL_error(L, "E%s: %s", sessile_status_name(err.code), err.message);
-        if (size == 0) {
-            binding_child_close(entries);
-            break;
-        }
-        if (wanted(L, types, json, size)) {
-            binding_push_object(L, "sessile.Entry", json, size);
-            return 1;
-        }
+    const char *json;
+    size_t size;
+    sessile_id id;
+    if (!entries->handle) {
+        lua_pushnil(L);
+        return 1;
     }
-    lua_pushnil(L);
+    if (entries->session->closed)
+        return luaL_error(L, "the session was closed while its entries were read");
+    if (sessile_entries_next(entries->handle, &id, &json, &size, &err))
+        return luaL_error(L, "E%s: %s", sessile_status_name(err.code), err.message);
+    if (size == 0) {
+        binding_child_close(entries);
+        lua_pushnil(L);
+        return 1;
+    }
+    binding_push_object(L, "sessile.Entry", json, size);
     return 1;
 }
 
@@ -115,18 +92,24 @@ BINDING_FREE(entries_free, sessile_entries_close)
 const struct binding_child_class binding_entries_class = {
     .name = "sessile.core.Entries", .noun = "iterator", .free = entries_free};
 
-/* session:entries([types]) -> iterator: a userdata that is called. types: a set. */
+#define ENTRIES(...) BINDING_FIELD(sessile_entries_options, __VA_ARGS__)
+static const struct binding_field entries_fields[] =
+    BINDING_FIELDS(ENTRIES("after", ID, after), ENTRIES("before", ID, before),
+                   ENTRIES("limit", COUNT, limit), ENTRIES("reverse", BOOLEAN, reverse));
+
+/* session:entries{types, after, before, limit, reverse} -> iterator: a userdata that is
+ * called; nil, message, code */
 int binding_session_entries(lua_State *L, struct binding_session *session)
 {
-    struct binding_child *entries;
+    sessile_entries_options options;
     sessile_entries *handle;
     sessile_error err;
-    lua_settop(L, 2);
-    entries = binding_child_new(L, &binding_entries_class, NULL);
+    sessile_entries_options_init(&options);
+    binding_get_fields(L, 2, entries_fields, &options);
+    options.types = binding_field_texts(L, 2, "types", 0, &options.type_count);
+    struct binding_child *entries = binding_child_new(L, &binding_entries_class, NULL);
     entries->session = session;
-    lua_pushvalue(L, 2);
-    lua_setiuservalue(L, -2, 2);
-    if (sessile_entries_open(&handle, session->handle, &err))
+    if (sessile_entries_open(&handle, session->handle, &options, &err))
         return binding_fail(L, &err);
     return binding_child_opened(entries, handle);
 }

@@ -237,10 +237,59 @@ static int session_custom(lua_State *L, struct binding_session *session)
         L, sessile_append_custom(session->handle, data, source, &id, &err), &id, &err);
 }
 
+/* session:write(entries[, base]) -> ids; nil, message, code. entries: {{message =} or
+ * {custom =, source =}, …} */
+static int session_write(lua_State *L, struct binding_session *session)
+{
+    sessile_id base = binding_opt_id(L, 3), first;
+    sessile_error err;
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 3);
+    size_t n = (size_t)lua_rawlen(L, 2);
+    sessile_write_entry *list = lua_newuserdatauv(L, (n + 1) * sizeof *list, 0);
+    lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0); /* keeps the texts */
+    for (size_t i = 0; i < n; i++) {
+        char what[40];
+        lua_rawgeti(L, 2, (lua_Integer)i + 1);
+        list[i].custom = binding_raw_field(L, -1, "message") == LUA_TNIL;
+        if (list[i].custom)
+            binding_raw_field(L, -2, "custom");
+        snprintf(what, sizeof what, "entry %zu", i + 1);
+        int failed = binding_json(L, -1, !list[i].custom, what, &list[i].json);
+        if (failed)
+            return failed;
+        lua_rawseti(L, 5, (lua_Integer)i + 1);
+        lua_settop(L, 6);
+        list[i].source = binding_field_string(L, 6, "source");
+        lua_settop(L, 5);
+    }
+    if (sessile_write(session->handle, list, n, base, &first, &err))
+        return binding_fail(L, &err);
+    lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+    for (size_t i = 0; i < n; i++) {
+        binding_push_id(L, first + (sessile_id)i);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
 static int session_clear(lua_State *L, struct binding_session *session)
 {
     sessile_error err;
     return binding_done(L, sessile_clear(session->handle, &err), &err);
+}
+
+/* session:pop(n[, base]) -> the messages that were taken off; nil, message, code */
+static int session_pop(lua_State *L, struct binding_session *session)
+{
+    lua_Integer n = luaL_checkinteger(L, 2);
+    sessile_id base = binding_opt_id(L, 3);
+    sessile_message *list = NULL;
+    luaL_argcheck(L, n > 0, 2, "a number from 1 expected");
+    struct binding_result got = binding_result(L);
+    got.status =
+        sessile_pop(session->handle, (size_t)n, base, &list, &got.count, &got.err);
+    return binding_result_messages(L, &got, list);
 }
 
 /* ------------------------------------------------------------------ figures */
@@ -340,7 +389,9 @@ static const struct binding_method methods[] = {
     {"set_archived", .session = binding_session_set_archived},
     {"append", .session = session_append},
     {"custom", .session = session_custom},
+    {"write", .session = session_write},
     {"clear", .session = session_clear},
+    {"pop", .session = session_pop},
     {"recall", .session = binding_session_recall},
     {"agent_source", .session = binding_session_agent_source},
     {"recall_find", .session = binding_session_recall_find},

@@ -5,16 +5,16 @@
 
 local characters = require "sessile.characters"
 local core = require "sessile.core"
-local span = require("sessile.core").span
 
 local answers = {}
 
---- The value of a JSON text; nil and the error.
-function answers.decode(text)
-  if type(text) ~= "string" or not span.valid(text) then
+--- The value of a JSON text; nil and the error. names: a set of members that stay texts.
+function answers.decode(text, names)
+  local value = core.decode(text, names)
+  if value == nil then
     return nil, "not JSON"
   end
-  return core.plain(core.json(text))
+  return value
 end
 
 -- {"type":"function","function":{"name":…,"arguments":…}} and the like become flat, keeping

@@ -5,6 +5,7 @@
 -- recorded one. What is recalled is appended, so each request begins with the one before, and a
 -- provider's prompt cache has that part.
 
+local facts = require "sessile.facts"
 local jsonl = require "sessile.import.jsonl"
 local recalled = require "sessile.recalled"
 local sessile = require "sessile"
@@ -92,7 +93,7 @@ local function measure(requests, messages)
   local one = { lines = {}, tokens = 0, new = 0, new_in_system = 0, blocks = 0 }
   local changed = not before
   for i, message in ipairs(messages) do
-    local tokens = message.tokens or 0
+    local tokens = facts.within(message).tokens or 0
     one.lines[i] = sessile.encode(message)
     changed = changed or one.lines[i] ~= before.lines[i]
     one.tokens = one.tokens + tokens

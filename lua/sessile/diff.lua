@@ -6,6 +6,8 @@
 --
 -- Control characters are removed, because the text is shown on terminals.
 
+local facts = require "sessile.facts"
+
 local diff = {}
 
 local preview_bytes = 60
@@ -46,15 +48,17 @@ end
 
 -- A name to compare by: engine-made messages have no key, but their text.
 local function name_of(message)
-  return message.key or message.json
+  local own = facts.within(message)
+  return own.key or own.json
 end
 
 local function row(mark, message, removal)
+  local own = facts.within(message)
   return {
     mark = mark,
-    key = message.key,
+    key = own.key,
     role = message.role,
-    tokens = message.tokens,
+    tokens = own.tokens,
     disposition = removal and removal.disposition,
     by = removal and removal.by,
     text = preview(message),
@@ -77,7 +81,7 @@ local function merge(before, after, removals)
   while before[i] or after[j] do
     local old, new = before[i], after[j]
     if old and not stays[name_of(old)] then
-      rows[#rows + 1] = row("-", old, gone[old.key])
+      rows[#rows + 1] = row("-", old, gone[facts.within(old).key])
       i = i + 1
     elseif old and new and name_of(old) == name_of(new) then
       rows[#rows + 1] = row(" ", new)

@@ -15,6 +15,7 @@ local answers = require "sessile.answers"
 local audit = require "sessile.audit"
 local core = require "sessile.core"
 local encoding = require "sessile.encoding"
+local facts = require "sessile.facts"
 local guard_open = require "sessile.guard_open"
 local host = require "sessile.host"
 local inherited = require "sessile.inherited"
@@ -204,6 +205,13 @@ function sessile.json(text)
   return core.json(text)
 end
 
+--- The engine's fields of a message that was read, {id, key, tokens, time, json}, even if it has
+--- fields of these names itself; of an entry, settings or metadata {json}. nil: it was not read.
+function sessile.of(message)
+  options.expect("table", message, "sessile.of: a message")
+  return facts.of(message)
+end
+
 --- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the
 --- path of a file. nil, message, code.
 sessile.encoding = encoding.open
@@ -231,10 +239,18 @@ function sessile.encode(value)
   return core.text(value)
 end
 
---- The value of a JSON text, read as messages are. nil, message, code.
-function sessile.decode(text)
+local decode_options = options.shape("sessile.decode", { spans = "strings" })
+
+--- The value of a JSON text, read as messages are. nil, message, code. spans: the names of members
+--- of the outermost object that are left as they are written: sessile.json of their texts.
+function sessile.decode(text, opts)
   options.expect("string", text, "sessile.decode: a text")
-  local value, message = answers.decode(text)
+  local spans = options.check("sessile.decode", opts, decode_options).spans
+  local names = spans and {}
+  for _, name in ipairs(spans or {}) do
+    names[name] = true
+  end
+  local value, message = answers.decode(text, names)
   if message then
     return nil, "sessile.decode: the text is " .. message, "EINVALID"
   end

@@ -6,6 +6,7 @@
 -- the words of a person, or what somebody pinned or approved; such entries it does not delete.
 
 local core = require "sessile.core"
+local facts = require "sessile.facts"
 local memories = require "sessile.memories"
 local memory_of = require "sessile.memory"
 local memory_runs = require "sessile.memory_runs"
@@ -58,7 +59,7 @@ end
 -- Adds the newest message to what an entry is from.
 local function add_here(session, from)
   local list = session:messages { last = 1 }
-  local key = list and list[1] and list[1].key
+  local key = list and list[1] and facts.of(list[1]).key
   if type(key) == "string" and key:find "^%x+$" then
     from[#from + 1] = { session = session.id, agent = session.agent, first = key, last = key }
   end

@@ -453,6 +453,22 @@ function sessile.audit_check(proof) end
 ---@return string line
 function sessile.audit_export(event, format, options) end
 
+---The engine's fields of a message, an entry, settings or metadata that was read
+---@class sessile.Facts
+---@field id? string of a message: entry id, or the name of a policy's message ("00000016.1"); nil:
+---  the engine added it, for a call without a result
+---@field key? string the same
+---@field tokens? integer of a message
+---@field time? integer of a message, ms: its `timestamp`, else the entry's
+---@field json string the stored text
+
+---The engine's fields of what was read, also where a message has fields of these names itself:
+---`m.id` of a provider's message may be the provider's id. nil: it was not read from a session.
+---Hooks of policies need none: there the engine's fields come first.
+---@param message table
+---@return sessile.Facts?
+function sessile.of(message) end
+
 ---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
 ---@param value any
 ---@return string? text
@@ -461,11 +477,14 @@ function sessile.audit_export(event, format, options) end
 function sessile.encode(value) end
 
 ---The value of a JSON text: plain tables, sessile.null for null. EINVALID: it is not JSON.
+---`spans` names members of the outermost object that are left as they are written: each is
+---sessile.json of its text, so that 1.50 or a number beyond 64 bits reaches a log unchanged.
 ---@param text string
+---@param opts? {spans: string[]?}
 ---@return any value
 ---@return string? message
 ---@return string? code
-function sessile.decode(text) end
+function sessile.decode(text, opts) end
 
 ---A program that answers: it gets the request as JSON on standard input, and prints a text,
 ---or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
@@ -614,7 +633,8 @@ function key.secret(text) end
 ---@field timestamp? integer ms since the epoch, the caller's
 ---@field usage? table
 ---@field metadata? table
----@field id? string entry id ("0000002a"), or the name of a policy's message ("00000016.1")
+---@field id? string entry id ("0000002a"), or the name of a policy's message ("00000016.1"). This
+---  and the next four answer the message's own field if it has one: sessile.of never does
 ---@field key? string the same
 ---@field tokens? integer
 ---@field time? integer ms: its `timestamp` (ms, or a date and time), else the entry's
@@ -2672,8 +2692,17 @@ function Session:context(opts) end
 ---@return string? code
 function Session:entry(id) end
 
----All entries in the order of the log, for a for loop; raises if one cannot be read.
----@param opts? {types: string[]?}
+---@class sessile.EntriesOptions
+---@field types? string[] only entries of these types, as "custom"; an empty list: all types
+---@field after? string only what came after this entry: an id, or a label on exactly one entry
+---@field before? string only what came before this entry
+---@field limit? integer at most so many; 0: all
+---@field reverse? boolean the newest first
+
+---The entries in the order of the log, or backwards, for a for loop; raises if one cannot be read.
+---Only what is returned is read, so what came since an entry costs the same in a long log as in a
+---short one. EINVALID: the log has no such entry, or there is no such type.
+---@param opts? sessile.EntriesOptions
 ---@return (fun(): sessile.Entry?)? iterator
 ---@return string? message
 ---@return string? code
@@ -2683,6 +2712,15 @@ function Session:entries(opts) end
 ---@return string? message
 ---@return string? code
 function Session:head() end
+
+---Takes the newest messages off the conversation, as off a stack, in one step; the log remains, and
+---branch() goes back. ECONFLICT: somebody has written since `base`.
+---@param n? integer how many; 1
+---@param opts? {base: string?} the head that the caller knows; nil: the one this handle last showed
+---@return sessile.Message[]? messages that were taken off, oldest first; fewer if there were fewer
+---@return string? message
+---@return string? code
+function Session:pop(n, opts) end
 
 ---Moves the head to the root; the log remains.
 ---@return true? ok
@@ -2872,6 +2910,22 @@ function Session:usage(opts) end
 ---@return string? message
 ---@return string? code
 function Session:custom(data, source) end
+
+---Either a message or a custom entry
+---@class sessile.WriteEntry
+---@field message? sessile.Message|sessile.Json
+---@field custom? table|sessile.Json what custom() takes
+---@field source? "user"|"agent"|"system"|"tool"|"host" of a custom entry
+
+---Writes messages and custom entries in one commit: all of them are in the log, or none. No policy
+---runs, and they are no turn. A custom entry is about the message before it, or about the head.
+---ECONFLICT: `base` is not the head any more.
+---@param entries sessile.WriteEntry[]
+---@param opts? {base: string?} the head that the caller knows; nil: as for append()
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:write(entries, opts) end
 
 ---Puts a label on an entry: UTF-8, 1 to 200 bytes. An entry may have several.
 ---@param id string
@@ -3149,7 +3203,8 @@ function Agent:cancel() end
 ---@field branch_summary? string branch: the entry with the summary
 ---@field saved? true nil: the host's adapter chose not to keep it
 ---@field context sessile.Message[] fetched when first read
----@field tokens {before: integer, after: integer}
+---@field tokens {before: integer, after: integer} of the context. Without a policy it is counted
+---  when it is first read, which folds the whole context: 10 to 25 ms at 4,000 messages
 ---@field policy? sessile.Verdict nil without a policy
 ---@field removals sessile.Removal[] all messages that left the context
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve

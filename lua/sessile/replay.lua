@@ -7,6 +7,7 @@
 -- Usage that providers reported is left out, because it describes the recorded context, which is
 -- different under another policy. Tokens are the engine's estimate.
 
+local facts = require "sessile.facts"
 local sessile = require "sessile"
 local members = require "sessile.import.parts"
 
@@ -126,8 +127,7 @@ local function finish(ledger, store, session)
     ledger.tokens, ledger.context = info.tokens, #list
   end
   for _, message in ipairs(session:messages() or {}) do
-    local facts = getmetatable(message).__index
-    ledger.all = ledger.all + (facts.tokens or 0)
+    ledger.all = ledger.all + (facts.of(message).tokens or 0)
   end
   for _, row in ipairs(store:list { agent = session.agent, prefix = session.id } or {}) do
     if row.id == session.id and row.agent == session.agent then

@@ -93,19 +93,21 @@ for _, name in ipairs { "entry", "path", "children", "siblings" } do
   end
 end
 
-local entries_options = options.shape("session:entries", { types = "strings" })
+local entries_options = options.shape("session:entries", {
+  types = "strings", after = "string", before = "string", limit = "count", reverse = "boolean",
+})
 
---- An iterator over the entries in the order of the log. It raises if one cannot be read.
+--- An iterator over the entries in the order of the log, or backwards. It raises if one cannot be
+--- read. types: only these; after, before: only what is between these two entries; limit: at most
+--- so many; reverse: the newest first.
 function methods:entries(given)
-  local opts = options.check("session:entries", given, entries_options)
-  local types
-  if opts.types then
-    types = {}
-    for _, name in ipairs(opts.types) do
-      types[name] = true
-    end
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:entries", given, entries_options, "after", "before")
+  if not opts then
+    return nil, message, code, retry_ms, rule
   end
-  local iterator, message, code, retry_ms, rule = self._core:entries(types)
+  local iterator
+  iterator, message, code, retry_ms, rule = self._core:entries(opts)
   if not iterator then
     return nil, message, code, retry_ms, rule
   end
@@ -222,6 +224,51 @@ function methods:custom(data, source)
   options.expect("table", data, "session:custom: a table")
   options.expect("string?", source, "session:custom: a source")
   return self._core:custom(data, source)
+end
+
+local write_options = options.shape("session:write", { base = "string" })
+local entry_options = options.shape("session:write: entry",
+  { message = "table", custom = "table", source = "string" })
+
+--- Writes messages and custom entries in one commit: {{message = …}, {custom = …, source = …}, …}.
+--- No policy runs, and they are no turn. Returns their ids. base: the head that the caller knows.
+function methods:write(entries, given)
+  options.expect("table", entries, "session:write: a list of entries")
+  local list, says = {}, false
+  for i, entry in ipairs(entries) do
+    list[i] = options.check("session:write: entry", entry, entry_options)
+    if (entry.message == nil) == (entry.custom == nil) then
+      options.misuse(("session:write: entry %d: either a message or custom expected"):format(i))
+    end
+    says = says or entry.message ~= nil
+  end
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:write", given, write_options, "base")
+  if not opts then
+    return nil, message, code, retry_ms, rule
+  end
+  if says then
+    local enabled, reason, denied = agents.check_enabled(self._store, self.agent)
+    if not enabled then
+      return nil, reason, denied
+    end
+    remember.said(self)
+  end
+  return self._core:write(list, opts.base)
+end
+
+local pop_options = options.shape("session:pop", { base = "string" })
+
+--- Takes the newest n messages (nil: one) off the conversation, in one step; returns them, oldest
+--- first. base: the head that the caller knows; ECONFLICT if somebody has written since.
+function methods:pop(n, given)
+  n = n == nil and 1 or options.value("session:pop: how many messages", n, "positive")
+  local opts, message, code, retry_ms, rule =
+    names.check(self, "session:pop", given, pop_options, "base")
+  if not opts then
+    return nil, message, code, retry_ms, rule
+  end
+  return self._core:pop(n, opts.base)
 end
 
 --- Sets the title; s.title = … does the same and raises if it fails.

@@ -235,6 +235,22 @@ describe("JSON of a host's own", function()
     assert.is_false(sessile.decode " false ")
   end)
 
+  it("is read with parts left as they are written", function()
+    local message = '{"role":"user", "content":"x","n":[1.50,12345678901234567890,"\\u0041"]}'
+    local value = assert(sessile.decode('{"id":7,"message":' .. message .. ',"more":{"message":1}}',
+      { spans = { "message", "state" } }))
+    assert.equal(7, value.id)
+    assert.equal(1, value.more.message)
+    assert.is_nil(value.state)
+    assert.equal(message, sessile.encode(value.message))
+    local store <close> = assert(sessile.open("ram:"))
+    local s = assert(store:create())
+    assert(s:append(value.message))
+    assert.equal((message:gsub(" ", "")), sessile.of(s:messages()[1]).json)
+    assert.same({ 1 }, sessile.decode("[1]", { spans = { "message" } }))
+    fails("EINVALID", sessile.decode('{"message":{}', { spans = { "message" } }))
+  end)
+
   it("says what is none", function()
     for _, text in ipairs { "", "[1,2", "nul", "{'a':1}", '"\xff"', ("["):rep(1000) } do
       fails("EINVALID", sessile.decode(text))

@@ -58,6 +58,7 @@ local calls = {
   ["sessile.url_check"] = function(o) sessile.url_check("x", o) end,
   ["sessile.address_check"] = function(o) sessile.address_check("8.8.8.8", o) end,
   ["sessile.tools.memory"] = function(o) sessile.tools.memory(s, o) end,
+  ["sessile.decode"] = function(o) sessile.decode("{}", o) end,
   ["sessile.keys_init"] = function(o) sessile.keys_init("ram:", o) end,
   ["sessile.migrate"] = function(o) sessile.migrate("ram:", "ram:", o) end,
   ["sessile.migrate: from"] = function(o) sessile.migrate(o, "ram:") end,
@@ -172,6 +173,12 @@ local calls = {
   ["session:answer"] = function(o) s:answer("x", o) end,
   ["session:send"] = function(o) s:send("hello", o) end,
   ["session:save"] = function(o) s:save(o) end,
+  ["session:write"] = function(o) s:write({ { message = user "x" } }, o) end,
+  ["session:write: entry"] = function(o)
+    o.message = o.message or not o.custom and user "x" or nil
+    s:write { o }
+  end,
+  ["session:pop"] = function(o) s:pop(1, o) end,
   ["session:messages"] = function(o) s:messages(o) end,
   ["session:context"] = function(o) s:context(o) end,
   ["session:entries"] = function(o) s:entries(o) end,
@@ -390,7 +397,7 @@ describe("meta.lua", function()
     ["sessile.HostPolicy"] = "sessile.open: policy",
     ["sessile.ModelCommand"] = "sessile.model: command",
     ["sessile.ModelEndpoint"] = "sessile.model: endpoint",
-    ["sessile.ModelFile"] = "sessile.model: lua",
+    ["sessile.ModelFile"] = "sessile.model: lua", ["sessile.WriteEntry"] = "session:write: entry",
   } do
     it("names the fields of " .. name, function()
       local set = {}

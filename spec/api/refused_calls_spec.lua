@@ -49,6 +49,8 @@ local session_calls = {
   entry = function() return s:entry "00000001" end,
   entries = function() return s:entries() end,
   clear = function() return s:clear() end,
+  write = function() return s:write { { custom = { x = 1 } } } end,
+  pop = function() return s:pop() end,
   set_title = function() return s:set_title "x" end,
   watch = function() return s:watch { timeout_ms = 0 } end,
   event_count = function() return s:event_count() end,

@@ -135,6 +135,62 @@ stores.each_kind("a session in", function(open)
     assert.equal("one", found.data.content)
   end)
 
+  it("takes messages and facts in one commit, or none of them", function()
+    local s = assert(store:create())
+    local ids = assert(s:write {
+      { custom = { n = 0 } },
+      { message = user "one" },
+      { custom = sessile.json '{"n":1}', source = "agent" },
+      { message = sessile.json '{"role":"user","content":"two"}' },
+    })
+    assert.same({ "00000001", "00000002", "00000003", "00000004" }, ids)
+    assert.same({ user "one", user "two" }, assert(s:messages()))
+    assert.equal("00000002", s:entry("00000003").parent_id)
+    assert.same({ n = 1 }, s:entry("00000003").data)
+    assert.equal("agent", s:entry("00000003").source)
+    assert.equal(ids[4], s:head())
+    for _, bad in ipairs { { message = { role = "nobody" } }, { custom = { 1 } },
+      { custom = {}, source = "policy" } } do
+      local got, message, code = s:write { { message = user "three" }, bad }
+      assert.is_nil(got)
+      assert.is_string(message)
+      assert.equal("EINVALID", code)
+    end
+    assert.equal("EINVALID", select(3, s:write {}))
+    assert.equal("ECONFLICT", select(3, s:write({ { custom = { n = 2 } } }, { base = ids[2] })))
+    assert.equal(2, #s:messages())
+    assert.same({ "00000005" }, s:write({ { custom = { n = 2 } } }, { base = ids[4] }))
+  end)
+
+  it("shows what came since an entry, and the newest of a type", function()
+    local function shown(given)
+      local ids = {}
+      for entry in assert(store:resume("log"):entries(given)) do
+        ids[#ids + 1] = tonumber(entry.id, 16)
+      end
+      return ids
+    end
+    local s = assert(store:create { id = "log" })
+    for i = 1, 3 do
+      assert(s:append(user("message " .. i)))
+      assert(s:custom { n = i })
+    end
+    assert(s:label("00000004", "second"))
+    assert.same({ 0, 1, 2, 3, 4, 5, 6, 7 }, shown())
+    assert.same({ 5, 6, 7 }, shown { after = "second" })
+    assert.same({ 5, 6 }, shown { after = "00000004", before = "00000007" })
+    assert.same({ 7, 6, 5 }, shown { after = "00000004", reverse = true })
+    assert.same({ 6, 4 }, shown { types = { "custom" }, reverse = true, limit = 2 })
+    assert.same({}, shown { after = "00000007" })
+    for _, given in ipairs { { after = "00000008" }, { types = { "massage" } } } do
+      local iterator, message, code = s:entries(given)
+      assert.is_nil(iterator)
+      assert.matches("entr", message)
+      assert.equal("EINVALID", code)
+    end
+    assert.equal("ENOTFOUND", select(3, s:entries { after = "third" }))
+  end)
+
   it("takes messages after clear", function()
     local s = assert(store:create())
     assert(s:append(user "one"))

@@ -256,6 +256,11 @@ local ENTRIES = {
     json = { "branch small 1 --yes", "session", "head", "from" },
     wrong = { "branch small 1", 2, "--yes" },
   },
+  ["pop"] = {
+    plain = { "pop small --yes", "00000001\n" },
+    json = { "pop small --last 2 --yes", "session", "head", "from", "messages[1].key" },
+    wrong = { "pop small", 2, "--yes" },
+  },
   ["fork"] = {
     plain = { "fork small 1 --id half", "half\n" },
     json = { "fork small", "id", "agent", "head", "origin.id", "origin.entry" },

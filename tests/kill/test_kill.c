@@ -243,7 +243,7 @@ static void check_session(kill_round *r, sessile_store *store, unsigned i)
     if (status)
         killed_broken(&r->k, err.message);
     assert_int_equal(status, SESSILE_OK);
-    assert_int_equal(sessile_entries_open(&all, s, &err), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&all, s, NULL, &err), SESSILE_OK);
     for (;;) {
         assert_int_equal(sessile_entries_next(all, &id, &json, &size, &err), SESSILE_OK);
         if (size == 0)

@@ -75,9 +75,11 @@ void world_end(world *w);
 
 /* Operations, one or a few letters each: see step() in test_model.c. 0, or 1 and why. */
 int do_append(world *w, unsigned h, uint64_t r);
+int do_mixed(world *w, unsigned h, uint64_t r);
 int do_refused(world *w, unsigned h, uint64_t r);
 int do_turn(world *w, unsigned h, uint64_t r, char kind);
 int do_branch(world *w, unsigned h, uint64_t r);
+int do_pop(world *w, unsigned h, uint64_t r);
 int do_fact(world *w, unsigned h, uint64_t r, char kind);
 int do_context(world *w, unsigned h, uint64_t r, char kind);
 int do_messages(world *w, unsigned h, uint64_t r, char kind);

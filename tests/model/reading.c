@@ -126,7 +126,7 @@ int do_entries(world *w, unsigned h)
     const char *text;
     size_t size;
     int bad = 0;
-    if (sessile_entries_open(&all, w->s[h], &err))
+    if (sessile_entries_open(&all, w->s[h], NULL, &err))
         return wrong(w, "entries: %s", err.message);
     for (;; next++) {
         if (sessile_entries_next(all, &id, &text, &size, &err))

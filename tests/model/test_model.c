@@ -30,7 +30,7 @@
 
 static faults lazy; /* no power is cut here: syncs need not be made */
 
-static const char kinds[] = "AAAAAATTTTTTBBBFFWWWDDDDCNUXHHKKKLMMGESSVVQRRZIJJYO";
+static const char kinds[] = "AAAAAATTTTTTBBBFFWWWDDDDooowwwCNUXHHKKKLMMGESSVVQRRZIJJYO";
 
 static int step(world *w, const op *o)
 {
@@ -41,6 +41,8 @@ static int step(world *w, const op *o)
     switch (o->kind) {
     case 'A':
         return do_append(w, h, o->number);
+    case 'w':
+        return do_mixed(w, h, o->number);
     case 'T':
     case 'B': /* on a base that is said */
     case 'F': /* on whatever is there */
@@ -49,6 +51,8 @@ static int step(world *w, const op *o)
         return do_turn(w, h, o->number, o->kind);
     case 'D':
         return do_branch(w, h, o->number);
+    case 'o':
+        return do_pop(w, h, o->number);
     case 'V':
         return do_tree(w, h, o->number);
     case 'X':

@@ -59,6 +59,52 @@ int do_append(world *w, unsigned h, uint64_t r)
     return 0;
 }
 
+/* Messages and custom entries, as those that are appended or on a base that is said. */
+int do_mixed(world *w, unsigned h, uint64_t r)
+{
+    enum { MOST = 5 };
+    char texts[MOST][600];
+    sessile_write_entry entries[MOST] = {{{NULL, 0}, 0, NULL}};
+    sessile_id base = SESSILE_NO_ID, first;
+    size_t n = 1 + random_next(&r) % MOST, messages = 0;
+    sessile_status expected = SESSILE_OK;
+    sessile_error err;
+    for (size_t i = 0; i < n; i++) {
+        entries[i].custom = random_next(&r) % 2 == 0;
+        if (entries[i].custom)
+            snprintf(texts[i], sizeof texts[i], "{\"n\":%zu}", i);
+        else
+            make_text(&r, texts[i]);
+        entries[i].json = sessile_text(texts[i]);
+        messages += !entries[i].custom;
+    }
+    if (random_next(&r) % 2)
+        base = random_next(&r) % 2 ? w->head : (sessile_id)(random_next(&r) % w->count);
+    if (base != SESSILE_NO_ID ? base != w->head
+                              : messages && !world_descends(w, w->head, w->base[h]))
+        expected = SESSILE_CONFLICT;
+    sessile_status status = sessile_write(w->s[h], entries, n, base, &first, &err);
+    figure_conflicts += expected == SESSILE_CONFLICT;
+    world_check_torn(w);
+    if (status != expected)
+        return wrong(w, "writing %zu messages of %zu entries at %x is %s, not %s: %s",
+                     messages, n, base, sessile_status_name(status),
+                     sessile_status_name(expected), err.message);
+    if (status)
+        return 0;
+    if (first != w->count)
+        return wrong(w, "entries written from %x on, not from %x", first, w->count);
+    for (size_t i = 0; i < n; i++)
+        if (entries[i].custom)
+            world_put(w, ENTRY_CUSTOM, w->head);
+        else
+            world_put_message(w, texts[i], ENTRY_MESSAGE);
+    w->torn = 0;
+    if (messages)
+        wrote(w, h);
+    return 0;
+}
+
 int do_refused(world *w, unsigned h, uint64_t r)
 {
     static const char *const bad[] = {
@@ -223,6 +269,43 @@ int do_branch(world *w, unsigned h, uint64_t r)
                ? 0
                : wrong(w, "branch from %x to %x, not %x to %x", outcome.from,
                        outcome.head, from, leaf);
+}
+
+/* The newest messages, on the handle's base or on any entry. */
+int do_pop(world *w, unsigned h, uint64_t r)
+{
+    sessile_id path[SAID_MOST], base = SESSILE_NO_ID;
+    size_t have = world_path(w, w->head, path), n = 1 + random_next(&r) % 4, count;
+    sessile_message *rows;
+    sessile_error err;
+    int bad;
+    if (random_next(&r) % 2)
+        base = random_next(&r) % 2 ? w->head : (sessile_id)(random_next(&r) % w->count);
+    sessile_status expected = (base == SESSILE_NO_ID ? w->base[h] : base) == w->head
+                                  ? SESSILE_OK
+                                  : SESSILE_CONFLICT;
+    sessile_status status = sessile_pop(w->s[h], n, base, &rows, &count, &err);
+    figure_conflicts += expected == SESSILE_CONFLICT;
+    world_check_torn(w);
+    if (status != expected)
+        return wrong(w, "%u messages taken off at %x is %s, not %s: %s", (unsigned)n,
+                     base, sessile_status_name(status), sessile_status_name(expected),
+                     err.message);
+    if (status)
+        return 0;
+    n = have < n ? have : n;
+    bad = count != n;
+    for (size_t i = 0; i < n && !bad; i++)
+        bad = rows[i].key.entry != path[have - n + i];
+    sessile_free(rows);
+    if (bad)
+        return wrong(w, "others were taken off than the newest %u", (unsigned)n);
+    if (n) {
+        world_put(w, ENTRY_HEAD, w->head);
+        w->head = w->log[path[have - n]].parent;
+    }
+    wrote(w, h);
+    return 0;
 }
 
 int do_fact(world *w, unsigned h, uint64_t r, char kind)

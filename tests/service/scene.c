@@ -403,7 +403,7 @@ static int saw_all(char *seen, sessile_session *session, const char *id)
     const char *json;
     size_t size, line_size;
     int whole = 1;
-    assert_int_equal(sessile_entries_open(&all, session, &err), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&all, session, NULL, &err), SESSILE_OK);
     while (whole) {
         assert_int_equal(sessile_entries_next(all, &entry, &json, &size, &err),
                          SESSILE_OK);

@@ -126,7 +126,7 @@ sessile_status ground_entries(const ground_view *v, char ***texts, size_t *count
     *count = 0;
     if (v->memory)
         return memory_entries(v->memory, texts, count, err);
-    sessile_status status = sessile_entries_open(&entries, v->session, err);
+    sessile_status status = sessile_entries_open(&entries, v->session, NULL, err);
     while (!status &&
            !(status = sessile_entries_next(entries, NULL, &json, &size, err)) && size)
         keep(texts, count, json, size);

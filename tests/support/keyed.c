@@ -115,7 +115,7 @@ sessile_status keyed_read(sessile_store *store, const char *id, const char *user
     sessile_status status = resume(&s, store, id, user, err);
     if (status)
         return status;
-    must(sessile_entries_open(&entries, s, err), err);
+    must(sessile_entries_open(&entries, s, NULL, err), err);
     do {
         status = sessile_entries_next(entries, &at, &json, &one, err);
         if (!status && one > 0)

@@ -284,7 +284,7 @@ static void look(ledger *l, sessile_session *session, ledger_sum *sum)
     uint32_t number = session_number(l, name);
     for (size_t w = 0; w < l->count; w++)
         l->writers[w].last = -1;
-    assert_int_equal(sessile_entries_open(&all, session, &err), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&all, session, NULL, &err), SESSILE_OK);
     for (;;) {
         sessile_status status = sessile_entries_next(all, &id, &json, &size, &err);
         if (status)

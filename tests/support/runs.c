@@ -133,7 +133,7 @@ int entries_with(sessile_session *s, const char *text)
     const char *json;
     size_t size;
     int n = 0;
-    assert_int_equal(sessile_entries_open(&e, s, NULL), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&e, s, NULL, NULL), SESSILE_OK);
     while (!sessile_entries_next(e, NULL, &json, &size, NULL) && size)
         n += strstr(json, text) != NULL;
     sessile_entries_close(e);

@@ -210,7 +210,7 @@ int world_entries_with(world *w, const char *text)
     const char *json;
     size_t size;
     int n = 0;
-    assert_int_equal(sessile_entries_open(&e, w->s, NULL), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&e, w->s, NULL, NULL), SESSILE_OK);
     while (!sessile_entries_next(e, NULL, &json, &size, NULL) && size)
         n += strstr(json, text) != NULL;
     sessile_entries_close(e);

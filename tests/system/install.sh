@@ -83,6 +83,24 @@ grep '^export ' "$stage/printed" >"$stage/environment"
         >"$stage/said" 2>&1
 report $? "make install PREFIX= prints the lines that it needs"
 
+# As in a chroot: nothing tells a program where it is.
+if unshare -m true 2>/dev/null; then alone="unshare -m"; else alone="unshare -rm"; fi
+if $alone true 2>/dev/null; then
+    cat >"$stage/bare.sh" <<SH
+mount -t tmpfs none /proc && cd / &&
+    "$stage/mine/bin/sessile" --version &&
+    "$stage/mine/bin/sessile" new --id bare &&
+    "$stage/mine/bin/sessile" append bare hello &&
+    "$stage/mine/bin/sessile" export bare "$stage/bare.md" && grep -q hello "$stage/bare.md"
+SH
+    # shellcheck disable=SC2086  # words
+    env -i HOME="$stage" PATH=/usr/bin:/bin $alone sh "$stage/bare.sh" >"$stage/said" 2>&1
+    report $? "the executable runs without /proc"
+else
+    number=$((number + 1))
+    echo "ok $number - the executable runs without /proc # SKIP no mount namespaces here"
+fi
+
 # Without the packages: what to type, before anything is compiled.
 mkdir "$stage/bare" && printf '#!/bin/sh\nexit 1\n' >"$stage/bare/dpkg-query" && chmod +x "$stage/bare/dpkg-query"
 ! PATH="$stage/bare:$PATH" make --no-print-directory BUILD="$stage/none" >"$stage/said" 2>&1 &&

@@ -153,7 +153,7 @@ static sessile_status show(const indexed_store *s, const char *id, buf *out)
     }
     if (!status) {
         buf_printf(out, "\n%llu events\n", (unsigned long long)events);
-        status = sessile_entries_open(&all, session, &err);
+        status = sessile_entries_open(&all, session, NULL, &err);
     }
     while (!status) {
         status = sessile_entries_next(all, &entry, &text, &size, &err);

@@ -3,6 +3,7 @@
 -- An entry is typed as its number (1 to 8 hexadecimal digits), a label, or `head`. Must never
 -- choose between two entries with the same label.
 
+local facts = require "sessile.facts"
 local hints = require "sessile.cli.hints"
 
 local entries = {}
@@ -176,7 +177,7 @@ function entries.count_left(session, from, to)
   end
   local n = 0
   for _, left in ipairs(session:messages { at = from } or {}) do
-    n = n + (left.id > fork and 1 or 0)
+    n = n + (facts.of(left).id > fork and 1 or 0)
   end
   return n
 end

@@ -2,6 +2,7 @@
 --
 -- Owns: how their proposals are printed. Must never write to a store.
 
+local facts = require "sessile.facts"
 local hints = require "sessile.cli.hints"
 local memories = require "sessile.cli.memories"
 local memory_replay = require "sessile.memory_replay"
@@ -111,7 +112,7 @@ local function with_memory(app, session)
   local store = assert(sessile.open("ram:", { key = false, memory = { enabled = true } }))
   local copy = assert(store:create { agent = session.agent })
   for _, message in ipairs(app.try(session:messages())) do
-    app.try(copy:append(sessile.json(message.json)))
+    app.try(copy:append(sessile.json(facts.of(message).json)))
   end
   return copy
 end

@@ -17,8 +17,8 @@ local GROUPS = {
   { "Sessions", "new", "append", "turn", "show", "list", "search", "info", "chat", "resume",
     "suspend", "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge",
     "import", "export", "copy", "children", "usage", "stats" },
-  { "The tree", "tree", "branch", "fork", "label", "label list", "label rm", "checkpoint",
-    "checkpoints", "restore" },
+  { "The tree", "tree", "branch", "pop", "fork", "label", "label list", "label rm",
+    "checkpoint", "checkpoints", "restore" },
   { "What the model sees", "context", "tokens", "compact", "uncompact", "why", "log", "pin",
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
@@ -92,7 +92,8 @@ local ABSENT = {
   cat = "Did you mean `sessile show`?",
   ls = "Did you mean `sessile list`?",
   rm = "Did you mean `sessile delete`?",
-  undo = "`sessile uncompact` undoes a compaction; `sessile branch` continues from an older entry.",
+  undo = "`sessile uncompact` undoes a compaction; `sessile branch` continues from an older entry; "
+    .. "`sessile pop` takes the newest messages off.",
 }
 
 -- Commands that open no store: hints show them without --store.

@@ -17,13 +17,7 @@ local ROLE_COLOUR = {
 
 --- The engine's fields of a message (key, tokens, time, json), even if the message has fields of
 --- the same names.
----@param message table
----@return table
-function render.facts(message)
-  local meta = getmetatable(message)
-  local index = type(meta) == "table" and meta.__index
-  return type(index) == "table" and index or message
-end
+render.facts = require("sessile.facts").within
 
 local function block_text(block)
   if type(block) ~= "table" then

@@ -8,6 +8,7 @@ local answers = require "sessile.answers"
 local characters = require "sessile.characters"
 local core = require "sessile.core"
 local span = require("sessile.core").span
+local within = require("sessile.facts").within
 
 local source = {}
 
@@ -25,13 +26,6 @@ local function repaired(value)
     rawset(copy, repaired(key), repaired(inner))
   end
   return copy
-end
-
--- The engine's fields of a message or an object, even if it has fields of the same names.
-local function facts_of(object)
-  local meta = getmetatable(object)
-  local index = type(meta) == "table" and meta.__index
-  return type(index) == "table" and index or object
 end
 
 -- Raises the first failure.
@@ -61,13 +55,13 @@ local function context(session)
   end
   local keys = {}
   for _, message in ipairs(list) do
-    keys[#keys + 1] = facts_of(message).key -- none: a result that the engine adds
+    keys[#keys + 1] = within(message).key -- none: a result that the engine adds
   end
   return keys, about
 end
 
 local function raw(redactor, object)
-  local kept = object and facts_of(object).json or "{}"
+  local kept = object and within(object).json or "{}"
   return core.json(redactor and redactor:json(kept) or kept)
 end
 
@@ -208,7 +202,7 @@ end
 -- An entry for a format: its fields, and its text as `json`.
 local function shaped(self, entry)
   step(self)
-  local json = facts_of(entry).json
+  local json = within(entry).json
   if not self.redactor then
     return { json = json, id = entry.id, parent_id = entry.parent_id, type = entry.type,
       timestamp = entry.timestamp, source = entry.source, author = entry.author,
@@ -243,7 +237,7 @@ function methods:texts()
   local iterator = log_of(self)
   return function()
     local entry = iterator()
-    local json = entry and facts_of(entry).json
+    local json = entry and within(entry).json
     step(self)
     return json and self.redactor and redacted(self.redactor, json) or json
   end
@@ -258,7 +252,7 @@ function methods:context()
   local i = 0
   return function()
     i = i + 1
-    local json = list[i] and facts_of(list[i]).json
+    local json = list[i] and within(list[i]).json
     return json and self.redactor and self.redactor:json(json) or json
   end
 end

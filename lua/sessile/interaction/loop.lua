@@ -26,6 +26,7 @@
 local answers = require "sessile.answers"
 local calls = require "sessile.interaction.calls"
 local core = require "sessile.core"
+local facts = require "sessile.facts"
 local host = require "sessile.host"
 local outcome = require "sessile.outcome"
 local reports = require "sessile.usage"
@@ -172,6 +173,12 @@ local function described(tools)
   return #list > 0 and list or nil
 end
 
+-- What a request knows a message by: its key, or its place if it has none.
+local function name_of(message, i)
+  local own = facts.of(message)
+  return own and own.key or i
+end
+
 -- The request of this step. Hooks see the first request, and the first one after the context was
 -- rebuilt. The requests that follow begin with what the hooks returned. Same returns as through().
 local function request_of(self)
@@ -185,7 +192,7 @@ local function request_of(self)
   if opening and opening.rewritten == self.transcript.rewritten then
     local messages = table.move(opening.messages, 1, #opening.messages, 1, {})
     for i, message in ipairs(list) do
-      if not opening.known[message.key or i] then
+      if not opening.known[name_of(message, i)] then
         messages[#messages + 1] = message
       end
     end
@@ -193,7 +200,7 @@ local function request_of(self)
   end
   opening = { rewritten = self.transcript.rewritten, known = {} }
   for i, message in ipairs(list) do
-    opening.known[message.key or i] = true
+    opening.known[name_of(message, i)] = true
   end
   local request, pause, reason = through(self.before, "before", {
     messages = list, tools = described(self.tools), step = self.step,

@@ -5,6 +5,7 @@
 -- order for all writers, and that order decides which loop runs a call.
 
 local answers = require "sessile.answers"
+local facts = require "sessile.facts"
 local transcript = require "sessile.interaction.transcript"
 
 local steps = {}
@@ -160,7 +161,8 @@ function steps:open()
   if not calls then
     return nil
   end
-  local open = opened(list[at].id, list[at].id, calls)
+  local id = facts.of(list[at]).id
+  local open = opened(id, id, calls)
   local ok
   ok, message, code, retry_ms, rule = look(self, open)
   if not ok then

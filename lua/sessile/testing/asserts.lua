@@ -2,6 +2,7 @@
 --
 -- A failure is a sentence that names the message, the turn or the law.
 
+local facts = require "sessile.facts"
 local golden = require "sessile.testing.golden"
 local properties = require "sessile.testing.properties"
 
@@ -74,7 +75,8 @@ local function wanted(messages, what)
     if kinds[what] then
       hit = kinds[what](m)
     else
-      hit = m.key == what or (type(m.content) == "string" and m.content:find(what, 1, true))
+      hit = facts.within(m).key == what
+        or (type(m.content) == "string" and m.content:find(what, 1, true))
     end
     if hit then
       list[#list + 1] = m
@@ -86,7 +88,7 @@ end
 local function keeps(result, list)
   local there = {}
   for _, m in ipairs(result.context) do
-    there[m.key or false] = true
+    there[facts.within(m).key or false] = true
   end
   for _, what in ipairs(type(list) == "table" and list or { list }) do
     local list_of = wanted(result.messages, what)
@@ -96,8 +98,9 @@ local function keeps(result, list)
         .. "or a part of a text"):format(what)
     end
     for _, m in ipairs(list_of) do
-      if not there[m.key] then
-        return false, ("%s: message %s (%s) is not in the context"):format(what, m.key, m.role)
+      local key = facts.within(m).key
+      if not there[key] then
+        return false, ("%s: message %s (%s) is not in the context"):format(what, key, m.role)
       end
     end
   end

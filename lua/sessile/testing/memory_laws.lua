@@ -3,6 +3,7 @@
 -- The engine judges each proposal; of a policy that is meant to be good, none may be refused. What
 -- is written is checked again here, by code of its own. The report contains the seed.
 
+local facts = require "sessile.facts"
 local memory = require "sessile.testing.memory"
 local random = require "sessile.testing.random"
 local report = require "sessile.testing.report"
@@ -153,7 +154,7 @@ local function remember(run, policy, fixture, turns, model, note)
   local session = fixture:talk(turns, policy)
   run.sessions[session.id] = assert(session:messages())
   for i, message in ipairs(run.sessions[session.id]) do
-    run.sessions[session.id][i] = { id = message.id, role = message.role,
+    run.sessions[session.id][i] = { id = facts.of(message).id, role = message.role,
       metadata = message.metadata, says = message.content ~= "" }
   end
   run.commits = 2 -- remember, and tidy of what is new

@@ -3,6 +3,8 @@
 -- The engine has already checked each proposal against the laws. Here the contexts that it accepted
 -- are checked again by independent code. Each check returns an error message, or nil.
 
+local facts = require "sessile.facts"
+
 local properties = {}
 
 --- The laws, by number: how a test names them.
@@ -36,6 +38,11 @@ local function is_said(message)
 end
 properties.is_said = is_said
 
+-- The engine's name of a message; nil: the engine added it.
+local function key_of(message)
+  return facts.within(message).key
+end
+
 local function entry_number(key)
   return tonumber(key and key:match("^(%x+)"), 16)
 end
@@ -67,12 +74,13 @@ end
 function properties.truth(result)
   local json_of = {}
   for _, message in ipairs(result.messages) do
-    json_of[message.key] = message.json
+    json_of[key_of(message)] = facts.within(message).json
   end
   for _, message in ipairs(result.context) do
-    local was = message.key and json_of[message.key]
-    if was and was ~= message.json then
-      return ("message %s is not what its entry says"):format(message.key)
+    local own = facts.within(message)
+    local was = own.key and json_of[own.key]
+    if was and was ~= own.json then
+      return ("message %s is not what its entry says"):format(own.key)
     end
   end
   return nil
@@ -82,11 +90,12 @@ end
 function properties.order(result)
   local last = -1
   for _, message in ipairs(result.context) do
-    local number = message.key and not message.key:find(".", 1, true)
-      and message.role ~= "tool" and message.role ~= "function" and entry_number(message.key)
+    local key = key_of(message)
+    local number = key and not key:find(".", 1, true)
+      and message.role ~= "tool" and message.role ~= "function" and entry_number(key)
     if number then
       if number < last then
-        return ("message %s stands after %08x"):format(message.key, last)
+        return ("message %s stands after %08x"):format(key, last)
       end
       last = number
     end
@@ -98,8 +107,9 @@ end
 local function keys_of(messages)
   local keys = {}
   for _, message in ipairs(messages) do
-    if message.key then
-      keys[message.key] = true
+    local key = key_of(message)
+    if key then
+      keys[key] = true
     end
   end
   return keys
@@ -111,15 +121,15 @@ function properties.pinned(result)
   for _, message in ipairs(result.messages) do
     if message.role ~= "system" and message.role ~= "developer" then
       break
-    elseif not there[message.key] then
-      return ("the opening %s message %s is gone"):format(message.role, message.key)
+    elseif not there[key_of(message)] then
+      return ("the opening %s message %s is gone"):format(message.role, key_of(message))
     end
   end
   for i = #result.messages, 1, -1 do
     local message = result.messages[i]
     if is_said(message) then
-      if not there[message.key] then
-        return ("the user's last message %s is gone"):format(message.key)
+      if not there[key_of(message)] then
+        return ("the user's last message %s is gone"):format(key_of(message))
       end
       break
     end
@@ -138,8 +148,8 @@ function properties.account(result)
   end
   local missing, first = 0, nil
   for _, message in ipairs(result.messages) do
-    if not known[message.key] then
-      missing, first = missing + 1, first or message.key
+    if not known[key_of(message)] then
+      missing, first = missing + 1, first or key_of(message)
     end
   end
   if missing > (result.info.orphans or 0) then

@@ -2,6 +2,8 @@
 --
 -- Bytes that a terminal could take for a command are never printed.
 
+local facts = require "sessile.facts"
+
 local report = {}
 
 local function clean(text)
@@ -71,7 +73,7 @@ end
 function report.context(context)
   local lines = {}
   for i, message in ipairs(context) do
-    local key = message.key or "made-up"
+    local key = facts.within(message).key or "made-up"
     lines[i] = ("%-12s %s"):format(key, report.line(message))
   end
   return table.concat(lines, "\n") .. "\n"

@@ -410,7 +410,7 @@ static void forgotten_user_is_SEALED_in_copies_too(void **state)
     sessile_entries *shown;
     const char *bytes;
     size_t size;
-    must(sessile_entries_open(&shown, open, &err), &err);
+    must(sessile_entries_open(&shown, open, NULL, &err), &err);
     must(sessile_entries_next(shown, NULL, &bytes, &size, &err), &err);
     keyed_copy(root, copy);
     must(sessile_forget(st, sessile_text(KEYED_USER), &count, &err), &err);

@@ -191,7 +191,7 @@ static int child_is_told(world *w)
         sessile_context(w->s, SESSILE_NO_ID, &list, &count, NULL, NULL),
         sessile_messages(w->s, NULL, &list, &count, NULL),
         sessile_entry(w->s, 0, &text, &count, NULL),
-        sessile_entries_open(&e, w->s, NULL),
+        sessile_entries_open(&e, w->s, NULL, NULL),
         sessile_head(w->s, &id, NULL),
         sessile_title(w->s, &text, &count, NULL),
         sessile_event_count(w->s, &n, NULL),

@@ -177,11 +177,47 @@ static sessile_status explain(life *l)
     return status;
 }
 
+/* A message and a fact in one commit; the fact is found, the message taken off. */
+static sessile_status write_and_pop(life *l)
+{
+    static const char *const types[] = {"custom"};
+    const sessile_write_entry both[] = {
+        {sessile_text("{\"role\":\"user\",\"content\":\"last\"}"), 0, NULL},
+        {sessile_text("{\"n\":1}"), 1, NULL}};
+    sessile_entries_options o;
+    sessile_entries *entries;
+    sessile_message *popped;
+    const char *json;
+    size_t size, count;
+    sessile_status status = sessile_write(l->session, both, 2, SESSILE_NO_ID, NULL, NULL);
+    if (status)
+        return status;
+    l->acknowledged++;
+    sessile_entries_options_init(&o);
+    o.types = types;
+    o.type_count = 1;
+    o.reverse = 1;
+    status = sessile_entries_open(&entries, l->session, &o, NULL);
+    if (status)
+        return status;
+    status = sessile_entries_next(entries, NULL, &json, &size, NULL);
+    if (!status)
+        assert_non_null(strstr(json, "\"n\":1"));
+    sessile_entries_close(entries);
+    if (!status)
+        status = sessile_pop(l->session, 1, SESSILE_NO_ID, &popped, &count, NULL);
+    if (!status) {
+        assert_int_equal(count, 1);
+        sessile_free(popped);
+    }
+    return status;
+}
+
 /* 1 when it came to its end. */
 static int live(life *l, const char *folder, const char *policy, rations *r)
 {
     return !open_store(l, folder, r) && !open_session(l) && !say(l) && !turn(l, policy) &&
-           !explain(l) && !read_all(l);
+           !explain(l) && !read_all(l) && !write_and_pop(l);
 }
 
 static void end(life *l)
@@ -204,7 +240,7 @@ static int messages_kept(const char *folder)
     int count = 0;
     assert_int_equal(open_store(&l, folder, &plenty), SESSILE_OK);
     assert_int_equal(open_session(&l), SESSILE_OK);
-    assert_int_equal(sessile_entries_open(&entries, l.session, NULL), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&entries, l.session, NULL, NULL), SESSILE_OK);
     while (!sessile_entries_next(entries, NULL, &json, &size, NULL) && size)
         count += strstr(json, "\"type\":\"message\"") != NULL;
     sessile_entries_close(entries);

@@ -178,6 +178,8 @@ GIVES_BLOCK(records_read, sessile_slice,
 DOOR(append, return sessile_append(w->s, HELLO, NULL, ERR);)
 DOOR(append_custom,
      return sessile_append_custom(w->s, sessile_text("{}"), NULL, NULL, ERR);)
+DOOR(write, sessile_write_entry e = {HELLO, 0, NULL};
+     return sessile_write(w->s, &e, 1, SESSILE_NO_ID, NULL, ERR);)
 DOOR(label, return sessile_label(w->s, 1, sessile_text("l"), ERR);)
 DOOR(unlabel, return sessile_unlabel(w->s, 1, sessile_text("l"), ERR);)
 GIVES_BLOCK(labels, sessile_label_row, sessile_labels(w->s, &out, &w->count, ERR))
@@ -207,11 +209,10 @@ DOOR(common_ancestor, return sessile_common_ancestor(w->s, 1, 1, &w->id, ERR);)
 GIVES_BLOCK(leaves, sessile_id, sessile_leaves(w->s, &out, &w->count, ERR))
 GIVES_BLOCK(tree, sessile_node, sessile_tree(w->s, NULL, &out, &w->count, ERR))
 DOOR(entries_open, sessile_entries *out;
-     sessile_status status = sessile_entries_open(&out, w->s, ERR);
+     sessile_status status = sessile_entries_open(&out, w->s, NULL, ERR);
      sessile_entries_close(out); return status;)
 DOOR(entries_next,
      return sessile_entries_next(w->entries, NULL, &w->line, &w->count, ERR);)
-DOOR(entries_seek, return sessile_entries_seek(w->entries, 1, ERR);)
 DOOR(search_open, sessile_search *out; sessile_search_options o;
      sessile_search_options_init(&o); o.text = sessile_text("hello");
      sessile_status status = sessile_search_open(&out, w->view, &o, ERR);
@@ -253,6 +254,8 @@ GIVES_RUN(compact_begin, sessile_compact_begin(&out, w->s, NULL, ERR))
 GIVES_RUN(plan_begin, sessile_plan_begin(&out, w->s, NULL, ERR))
 GIVES_RUN(branch_begin, sessile_branch_begin(&out, w->s, 1, NULL, ERR))
 DOOR(branch, return sessile_branch(w->s, 1, sessile_text(NULL), NULL, ERR);)
+GIVES_BLOCK(pop, sessile_message,
+            sessile_pop(w->s, 1, SESSILE_NO_ID, &out, &w->count, ERR))
 DOOR(run_step, sessile_need need; return sessile_run_step(w->run, &need, ERR);)
 DOOR(run_reply, sessile_answer a = {.text = sessile_text("x")};
      return sessile_run_reply(w->run, &a, ERR);)
@@ -481,7 +484,7 @@ static int open_world(void **state)
     sessile_memory_write_init(&e);
     e.value = sessile_text("value");
     assert_int_equal(sessile_memory_write(w->m, &e, 1, NULL, ERR), SESSILE_OK);
-    assert_int_equal(sessile_entries_open(&w->entries, w->s, ERR), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&w->entries, w->s, NULL, ERR), SESSILE_OK);
     sessile_search_options_init(&so);
     so.text = sessile_text("hello");
     assert_int_equal(sessile_search_open(&w->search, w->view, &so, ERR), SESSILE_OK);

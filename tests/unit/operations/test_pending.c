@@ -167,7 +167,7 @@ static char *newest(sessile_session *s, const char *type)
     char wanted[64], *found = NULL;
     size_t size;
     snprintf(wanted, sizeof wanted, "\"type\":\"%s\"", type);
-    assert_int_equal(sessile_entries_open(&e, s, NULL), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&e, s, NULL, NULL), SESSILE_OK);
     while (!sessile_entries_next(e, NULL, &json, &size, NULL) && size)
         if (strstr(json, wanted)) {
             free(found);

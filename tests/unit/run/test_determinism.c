@@ -198,7 +198,7 @@ static void put_log(buf *out, sessile_session *s)
     const char *json;
     size_t size;
 
-    assert_int_equal(sessile_entries_open(&entries, s, &err), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&entries, s, NULL, &err), SESSILE_OK);
     while (!sessile_entries_next(entries, &id, &json, &size, &err) && size)
         put_timeless(out, json, size);
     sessile_entries_close(entries);

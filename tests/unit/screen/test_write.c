@@ -105,6 +105,12 @@ WRITES(set_title, sessile_set_title(w->s, sessile_text("a " CANARY), ERR))
 WRITES(append, sessile_append(w->s, sessile_text(MESSAGE), NULL, ERR))
 WRITES(append_custom,
        sessile_append_custom(w->s, sessile_text(OBJECT), "tool", NULL, ERR))
+WRITES(write_message,
+       sessile_write(w->s, &(sessile_write_entry){sessile_text(MESSAGE), 0, NULL}, 1,
+                     SESSILE_NO_ID, NULL, ERR))
+WRITES(write_custom,
+       sessile_write(w->s, &(sessile_write_entry){sessile_text(OBJECT), 1, "tool"}, 1,
+                     SESSILE_NO_ID, NULL, ERR))
 WRITES(set_settings, sessile_set_settings(w->s, sessile_text(OBJECT), ERR))
 WRITES(set_metadata, sessile_set_metadata(w->s, sessile_text(OBJECT), ERR))
 WRITES(label, sessile_label(w->s, 1, sessile_text("a " CANARY), ERR))
@@ -567,6 +573,8 @@ static const writes all[] = {
     {"set_title", K(TITLE), set_title, 0, 0},
     {"append", K(MESSAGE), append, 0, 0},
     {"append_custom", K(CUSTOM), append_custom, 0, 0},
+    {"write", K(MESSAGE), write_message, 0, 0},
+    {"write", K(CUSTOM), write_custom, 0, 0},
     {"set_settings", K(SETTINGS), set_settings, 0, 0},
     {"set_metadata", K(METADATA), set_metadata, 0, 0},
     {"checkpoint", K(STATE), checkpoint_state, 0, 0},

@@ -68,6 +68,29 @@ static void a_flag_is_a_label_of_the_same_commit(void **state)
     screened_close(&w);
 }
 
+static void each_entry_of_a_write_has_its_own_flag(void **state)
+{
+    const sessile_write_entry list[] = {{sessile_text(HELLO), 0, NULL},
+                                        {sessile_text(OBJECT), 1, NULL},
+                                        {sessile_text(MESSAGE), 0, NULL}};
+    sessile_label_row *labels;
+    sessile_id first;
+    size_t count;
+    screened w;
+    (void)state;
+
+    screened_open(&w, K(MESSAGE) | K(CUSTOM), SESSILE_SCREEN_FLAG);
+    must(sessile_write(w.s, list, 3, SESSILE_NO_ID, &first, &w.err), &w.err);
+    expect_entry(w.s, first, "hello");
+    expect_entry(w.s, first + 2, CANARY);
+    must(sessile_labels(w.s, &labels, &count, &w.err), &w.err);
+    assert_int_equal(count, 2);
+    assert_int_equal(labels[0].entry, first + 1);
+    assert_int_equal(labels[1].entry, first + 2);
+    sessile_free(labels);
+    screened_close(&w);
+}
+
 static sessile_store *view_of(screened *w, const char *role)
 {
     sessile_credential c;
@@ -317,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flag_is_a_label_of_the_same_commit),
+        cmocka_unit_test(each_entry_of_a_write_has_its_own_flag),
         cmocka_unit_test(the_label_of_a_screen_is_no_writers),
         cmocka_unit_test(message_and_label_are_one_write),
         cmocka_unit_test(what_is_redacted_is_removed_and_the_rest_is_as_it_was),

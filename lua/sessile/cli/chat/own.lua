@@ -4,6 +4,7 @@
 -- the chat and what was typed after the name. Must never ask a model without showing that it waits.
 
 local entries = require "sessile.cli.entries"
+local facts = require "sessile.facts"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local registry = require "sessile.cli.registry"
@@ -129,7 +130,7 @@ own.label = { usage = "[ENTRY] NAME", about = "name an entry; alone: the newest 
       return nil, wrong, "EUSAGE"
     elseif #words == 1 then
       local last = self.session:messages { last = 1 }
-      table.insert(words, 1, last and last[1] and last[1].id or "head")
+      table.insert(words, 1, last and last[1] and facts.of(last[1]).id or "head")
     end
     local first = words[1]
     local name = (first == "rm" or first == "list") and "label " .. first or "label"
@@ -152,7 +153,7 @@ own.usage = { about = "tokens of the context, and of all requests", run = functi
     terminal.number(usage.output), terminal.number(usage.cache_read)))
 end }
 
--- The newest message of the user.
+-- The newest message of the user, and its id; nil, message, code, step.
 local function last_question(self)
   local list, message, code = self.session:messages { role = "user", last = 1 }
   if not list then
@@ -160,16 +161,16 @@ local function last_question(self)
   elseif #list == 0 then
     return nil, "there is no question on this branch", "ENOTFOUND", false
   end
-  return list[1]
+  return list[1], facts.of(list[1]).id
 end
 
 own.retry = { about = "ask the last question again, on a new branch", run = function(self)
-  local question, message, code, step = last_question(self)
+  local question, id, code, step = last_question(self)
   if not question then
-    return nil, message, code, step
+    return nil, id, code, step
   end
-  local moved
-  moved, message, code = self.session:branch(question.id, { policy = false })
+  local moved, message
+  moved, message, code = self.session:branch(id, { policy = false })
   if not moved then
     return nil, message, code
   end
@@ -178,18 +179,16 @@ end }
 
 own.undo = { about = "undo the last question; it stays in the tree",
   run = function(self)
-    local question, message, code, step = last_question(self)
+    local question, id, code, step = last_question(self)
     if not question then
-      return nil, message, code, step
+      return nil, id, code, step
     end
-    local before = self.session:messages { at = question.id, last = 2 } or {}
-    local moved
-    if #before > 1 then
-      moved, message, code = self.session:branch(before[1].id, { policy = false })
-    else
-      moved, message, code = self.session:clear()
+    local list, message
+    list, message, code = self.session:messages { from = id }
+    if list then
+      list, message, code = self.session:pop(#list)
     end
-    if not moved then
+    if not list then
       return nil, message, code
     end
     self:say("· undone: " .. terminal.cut(terminal.line(question.content), 60), "dim")

@@ -8,6 +8,7 @@ local ask = require "sessile.cli.ask"
 local chat = require "sessile.cli.commands.chat"
 local common = require "sessile.cli.common"
 local entries = require "sessile.cli.entries"
+local facts = require "sessile.facts"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local render = require "sessile.cli.render"
@@ -56,7 +57,7 @@ local function checkpoint_of(app, session, list, wanted)
   local _, fields = span.object(entry.json)
   local _, data = span.object(fields.data)
   local last = list[#before]
-  local is_ours = #before == 0 or last and last.id == before[#before].id
+  local is_ours = #before == 0 or last and facts.of(last).id == facts.of(before[#before]).id
   return { row = point, state = data.state, after = is_ours and #list - #before or nil }
 end
 
