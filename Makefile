@@ -102,7 +102,7 @@ FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
 # bench/x.c is the program bench/x, but for what they share. SQLite is a peer to measure, where
 # its header is there.
 BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c \
-                  backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c \
+                  backends.c bare_file.c bare_sqlite.c bare_postgres.c peers.c \
                   memory_texts.c memory_search.c))
 SERVICE_BENCH := $(call objects,$(call sources,tests/bench/service_*.c))
 BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%) $(SERVICE_BENCH:$(OBJ)/tests/%.o=$(BUILD)/%),\

@@ -33,14 +33,16 @@ void url_add(char *out, size_t room, const char *url, const char *name,
 /* A bare connection; first: the first of this name. */
 bare *backend_bare(const backend *b, const char *name, int first, int synced);
 
-/* ---- LangGraph */
+/* ---- peers */
 
-typedef struct langgraph langgraph;
-/* Starts its saver for the backend; NULL: there is none (note says why, once). */
-langgraph *langgraph_start(const backend *b);
-/* "make N", "put N" or "load N", see langgraph.mjs: microseconds. */
-double langgraph_do(langgraph *l, const char *verb, size_t n);
-void langgraph_stop(langgraph *l);
+typedef struct peer peer;
+/* Runs a script of node for the backend: langgraph.mjs or adk.mjs, with their folder. A
+ * note says what it is, or why there is none: NULL. */
+peer *peer_start(const backend *b, const char *name, const char *script);
+/* "make N", "put N" or "load N", as the scripts say: microseconds. */
+double peer_do(peer *p, const char *verb, size_t n);
+/* NULL is ignored. */
+void peer_stop(peer *p);
 
 /* ---- the table */
 

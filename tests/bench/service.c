@@ -137,11 +137,35 @@ static double bare_select_opened(pair *p, int i)
     return now_us() - t;
 }
 
-static void bench_context(pair *p, langgraph *l)
+static void ask_peer(pair *p, peer *other, const char *verb)
+{
+    for (int i = 0; other && i < (bench_short() ? 2 : 30); i++)
+        sample(&p->peer, peer_do(other, verb, context_size));
+}
+
+/* ADK has no column: its service is measured as LangGraph's saver is, before the rows. */
+static void bench_adk(void)
+{
+    static const char *const verbs[][2] = {{"put", "an event"}, {"load", "the session"}};
+    peer *adk = peer_start(&backends[POSTGRES_BACKEND], "ADK", "tests/bench/adk.mjs");
+    pair p = {0};
+    if (!adk)
+        return;
+    peer_do(adk, "make", context_size);
+    for (int i = 0; i < 2; i++) {
+        ask_peer(&p, adk, verbs[i][0]);
+        note("ADK, %zu events: %s takes %.1f ms, p95 %.1f", context_size, verbs[i][1],
+             median(&p.peer) / 1000, p95(&p.peer) / 1000);
+        p.peer.count = 0;
+    }
+    peer_stop(adk);
+    free_pair(&p);
+}
+
+static void bench_context(pair *p, peer *langgraph)
 {
     char label[64];
-    for (int i = 0; l && i < (bench_short() ? 2 : 30); i++)
-        sample(&p->peer, langgraph_do(l, "load", context_size));
+    ask_peer(p, langgraph, "load");
     snprintf(label, sizeof label, "context of %zu, any node", context_size);
     alternate(p, rounds(200), WARM, our_context, bare_select);
     print_pair(p, label, bare_postgres.read_is, 1.3, 100);
@@ -320,7 +344,7 @@ static void make_long(const char *name)
 
 /* Three servers over a store of that name, and all rows of them. */
 static void bench_nodes(nodes *n, const backend *how, const char *name, const char *cert,
-                        const char *key, langgraph *l)
+                        const char *key, peer *langgraph)
 {
     char url[4200];
     pair p = {.n = n, .over = how};
@@ -329,7 +353,7 @@ static void bench_nodes(nodes *n, const backend *how, const char *name, const ch
     nodes_start(n, NODES, url, cert, key);
     p.plain = backend_bare(&backends[POSTGRES_BACKEND], name, 0, 1);
     bench_append(&p);
-    bench_context(&p, l);
+    bench_context(&p, langgraph);
     bench_handover(&p);
     bench_affinity(n, how->name);
     bench_events(&p);
@@ -359,11 +383,12 @@ int main(int argc, char **argv)
     first = backend_bare(b, "service", 1, 1);
     bare_postgres.make(first, 1, lines, line_size, 0);
     bare_postgres.make(first, 2, lines, line_size, context_size);
-    langgraph *l = langgraph_start(b);
-    if (l)
-        langgraph_do(l, "make", context_size);
-    bench_nodes(&plain, &over_plain, "plain", NULL, NULL, l);
-    langgraph_stop(l);
+    bench_adk();
+    peer *langgraph = peer_start(b, "LangGraph", "tests/bench/langgraph.mjs");
+    if (langgraph)
+        peer_do(langgraph, "make", context_size);
+    bench_nodes(&plain, &over_plain, "plain", NULL, NULL, langgraph);
+    peer_stop(langgraph);
     bench_idle(&plain, "plain");
     if (bench_certificate(cert, key, sizeof cert)) {
         bench_nodes(&tls, &over_tls, "tls", cert, key, NULL);

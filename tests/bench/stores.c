@@ -48,10 +48,10 @@ static void alternate(pair *p, size_t n, int warm, work *ours, work *bare)
     }
 }
 
-static void ask_peer(pair *p, langgraph *l, const char *verb, size_t n, size_t most)
+static void ask_peer(pair *p, peer *l, const char *verb, size_t n, size_t most)
 {
     for (size_t i = 0; l && i < (bench_short() ? 2 : most); i++)
-        sample(&p->peer, langgraph_do(l, verb, n));
+        sample(&p->peer, peer_do(l, verb, n));
 }
 
 static void print(pair *p, const char *operation, const char *bare_is, double target,
@@ -124,7 +124,7 @@ static void bench_append(const backend *b, const char *label, sessile_key_source
     free_samples(&p);
 }
 
-static void bench_turn(pair *p, langgraph *l, size_t n)
+static void bench_turn(pair *p, peer *l, size_t n)
 {
     char options[64], label[64];
     snprintf(options, sizeof options, "{\"messages\":%zu,\"keep\":0.8}", n);
@@ -165,7 +165,7 @@ static double bare_read(pair *p, int i)
 }
 
 /* Another node than the one that wrote it opens the session and reads its context. */
-static void bench_open(pair *p, langgraph *l, size_t n)
+static void bench_open(pair *p, peer *l, size_t n)
 {
     static const double targets[BACKENDS] = {1.5, 0, 1.3};
     char label[64], bare_is[128];
@@ -273,7 +273,9 @@ static void bench_sizes(const backend *b)
 {
     static const size_t sizes[] = {1000, LINES};
     static const size_t few[] = {200};
-    langgraph *l = b == &backends[FILES_BACKEND] ? NULL : langgraph_start(b);
+    peer *l = b == &backends[FILES_BACKEND]
+                  ? NULL
+                  : peer_start(b, "LangGraph", "tests/bench/langgraph.mjs");
     for (size_t i = 0; i < (bench_short() ? 1 : 2); i++) {
         char name[32];
         size_t n = bench_short() ? few[i] : sizes[i];
@@ -287,7 +289,7 @@ static void bench_sizes(const backend *b)
         p.plain = backend_bare(b, name, 1, 1);
         b->bare->make(p.plain, p.number, lines, line_size, n);
         if (l)
-            langgraph_do(l, "make", n);
+            peer_do(l, "make", n);
         p.here = backend_store(b, name, SESSILE_KEY_SECRET, SESSILE_SYNC);
         p.there = backend_store(b, name, SESSILE_KEY_SECRET, SESSILE_SYNC);
         bench_open(&p, l, n);
@@ -299,7 +301,7 @@ static void bench_sizes(const backend *b)
         sessile_store_close(p.here);
         free_samples(&p);
     }
-    langgraph_stop(l);
+    peer_stop(l);
 }
 
 int main(int argc, char **argv)
