@@ -283,9 +283,14 @@ sessile_status sqlite_schema_ready(sqlite_conn *c, int make, int *rc, sessile_er
 {
     const sqlite_store *ss = c->store;
     int version = 0;
-    *rc = SQLITE_OK;
-    if (read_version(c->db, &version, rc) == SQLITE_OK && version >= 0 &&
-        version < SQLITE_SCHEMA_VERSION && (make || version > 0))
+    /* of one moment: between two statements another process may make the tables */
+    *rc = sqlite3_exec(c->db, "BEGIN", NULL, NULL, NULL);
+    if (*rc == SQLITE_OK) {
+        read_version(c->db, &version, rc);
+        sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
+    }
+    if (*rc == SQLITE_OK && version >= 0 && version < SQLITE_SCHEMA_VERSION &&
+        (make || version > 0))
         *rc = make_schema(c, &version);
     if (*rc != SQLITE_OK) {
         return (*rc & 0xff) == SQLITE_BUSY

@@ -212,6 +212,51 @@ static void processes_make_the_database_together(void **state)
     }
 }
 
+/* What made_between() needs: where the database is, and whether it was there already. */
+static const sqlite_place *being_made;
+static int made;
+
+/* SQLite says which statement begins: before the tables are counted, another store makes
+ * them, or finds that it has to wait. */
+static int made_between(unsigned event, void *arg, void *statement, void *text)
+{
+    store st = {NULL, NULL};
+    sessile_error err = {0};
+    char record[RECORD + 1];
+    (void)event;
+    (void)arg;
+    (void)statement;
+    if (made || !strstr(text, "count(*) FROM sqlite_schema"))
+        return 0;
+    made = 1;
+    record_of(99, 0, record);
+    if (!open_at(being_made, 10, &st, &err))
+        (void)st.table->create(st.self, "main", "other", record, RECORD, &err);
+    store_close(&st);
+    return 0;
+}
+
+static int listen_to(sqlite3 *db, char **message, const struct sqlite3_api_routines *api)
+{
+    (void)message;
+    (void)api;
+    return sqlite3_trace_v2(db, SQLITE_TRACE_STMT, made_between, NULL);
+}
+
+static void the_database_is_made_while_it_is_opened(void **state)
+{
+    store st = {NULL, NULL};
+    sessile_error err = {0};
+    being_made = *state;
+    made = 0;
+    sqlite3_auto_extension((void (*)(void))listen_to);
+    assert_int_equal(open_at(being_made, 60000, &st, &err), SESSILE_OK);
+    create(&st, "one");
+    sqlite3_cancel_auto_extension((void (*)(void))listen_to);
+    store_close(&st);
+    assert_true(made);
+}
+
 /* Three go on writing one log while one after the other is killed. */
 static void killed_writers_lose_nothing_they_were_told(void **state)
 {
@@ -387,6 +432,7 @@ int main(int argc, char **argv)
         SQLITE_TEST(processes_write_one_log),
         SQLITE_TEST(processes_write_logs_of_their_own),
         SQLITE_TEST(processes_make_the_database_together),
+        SQLITE_TEST(the_database_is_made_while_it_is_opened),
         SQLITE_TEST(killed_writers_lose_nothing_they_were_told),
         SQLITE_TEST(a_wait_for_another_process_is_bounded_and_can_be_ended),
         SQLITE_TEST(a_second_handle_that_is_closed_leaves_the_first_its_locks),
