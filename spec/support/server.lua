@@ -66,10 +66,11 @@ end
 function server:call(method, request, words)
   local encode = require("sessile").encode
   local text = type(request) == "table" and encode(request) or request or "{}"
-  local line = shell.line(("%s %s/tests/service/call.py %s %s %s %s %s"):format(PYTHON,
-    cli.quote(built.root), cli.quote(built.folder .. "/proto/service"), self.address, method,
-    cli.quote(text), words or ""))
-  local answer = cli.decoded(line)
+  local call = "timeout -k 1 120 %s %s/tests/service/call.py %s %s %s %s %s"
+  local line = shell.line(call:format(PYTHON, cli.quote(built.root),
+    cli.quote(built.folder .. "/proto/service"), self.address, method, cli.quote(text),
+    words or ""))
+  local answer = cli.decoded(assert(line ~= "" and line, "call.py did not answer: " .. method))
   if answer.code == "OK" then
     return answer.code, answer.replies[1], answer.replies
   end

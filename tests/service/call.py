@@ -11,6 +11,7 @@ message of type Json is an object {"text": ...}. Prints one line of JSON: {"code
 """
 import argparse
 import json
+import os
 import sys
 import time
 
@@ -87,7 +88,8 @@ def main():
         if not out.get("message", "").startswith(NOT_CONNECTED):
             break
         time.sleep(0.2)
-    print(json.dumps(out))
+    print(json.dumps(out), flush=True)
+    os._exit(0)  # without waiting for the threads of grpcio
 
 
 main()
