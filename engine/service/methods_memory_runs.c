@@ -131,7 +131,7 @@ static sessile_status begin_tidy(call *c, const Sessile__V1__TidyRequest *r, beg
                                  sessile_error *err)
 {
     sessile_memory_run_options options;
-    sessile_memory *memory;
+    sessile_memory *memory = NULL;
     sessile_status status = call_memory_to_write(c, r->memory, 0, &memory, err);
     if (!status)
         status = read_config(c, r->config, out, &options, err);
@@ -148,7 +148,7 @@ static sessile_status begin_admit(call *c, const Sessile__V1__AdmitRequest *r, b
 {
     sessile_memory_run_options options;
     sessile_memory_write_entry *entries;
-    sessile_memory *memory;
+    sessile_memory *memory = NULL;
     sessile_status status = read_entries(c, r->entries, r->n_entries, &entries, err);
     if (!status)
         status = call_memory_to_write(c, r->memory, 1, &memory, err);
