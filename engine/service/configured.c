@@ -7,16 +7,14 @@
  */
 #include "service/server.h"
 
-#include <string.h>
-
 #include "api/inside.h"
+#include "base/names.h"
 
 const service_defaults *service_defaults_of(const service *s, sessile_slice agent)
 {
     for (size_t i = 0; i < s->settings.default_count; i++) {
         const char *name = s->settings.defaults[i].agent;
-        if (!name || (strlen(name) == agent.size &&
-                      memcmp(name, agent.size ? agent.data : "", agent.size) == 0))
+        if (!name || slice_same(sessile_text(name), agent))
             return &s->settings.defaults[i];
     }
     return NULL;

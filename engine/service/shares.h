@@ -11,7 +11,7 @@
 
 #include "service/server.h"
 
-enum { SHARE_OF = 4 }; /* a user may hold one of so many parts */
+enum { SHARE_OF = 4 }; /* a user may hold 1/SHARE_OF of the total */
 
 typedef enum share_kind { SHARE_RUNS, SHARE_WATCHES, SHARE_KINDS } share_kind;
 

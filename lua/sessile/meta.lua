@@ -2696,7 +2696,7 @@ function Session:entry(id) end
 ---@field types? string[] only entries of these types, as "custom"; an empty list: all types
 ---@field after? string only what came after this entry: an id, or a label on exactly one entry
 ---@field before? string only what came before this entry
----@field limit? integer at most so many; 0: all
+---@field limit? integer the largest number of entries; 0: all
 ---@field reverse? boolean the newest first
 
 ---The entries in the order of the log, or backwards, for a for loop; raises if one cannot be read.

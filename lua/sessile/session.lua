@@ -98,8 +98,8 @@ local entries_options = options.shape("session:entries", {
 })
 
 --- An iterator over the entries in the order of the log, or backwards. It raises if one cannot be
---- read. types: only these; after, before: only what is between these two entries; limit: at most
---- so many; reverse: the newest first.
+--- read. types: only entries of these; after, before: only those between these two entries; limit:
+--- the largest number of entries; reverse: the newest first.
 function methods:entries(given)
   local opts, message, code, retry_ms, rule =
     names.check(self, "session:entries", given, entries_options, "after", "before")

@@ -70,7 +70,7 @@ static void post(world *w, int i)
     assert_int_equal(wire_send(w->calls[i].fd, request, (size_t)all), 0);
 }
 
-/* Reads what comes, until so many calls have ended. */
+/* Reads replies until `wanted` calls have ended. */
 static void wait_for_answers(world *w, int wanted)
 {
     int ended = 0;

@@ -31,8 +31,8 @@ static Sessile__V1__Memory *memory_of(const char *user)
     return out;
 }
 
-/* Writes entries of so many bytes, "0 xxx", "1 xxx" and so on, each behind the last. key:
- * of all of them, so that each replaces the one before. */
+/* Writes entries of `size` bytes, "0 xxx", "1 xxx" and so on, one after the other. With a
+ * key, each replaces the one before. */
 static void fill(sessile_store *store, const char *user, const char *key, int from,
                  int count, size_t size)
 {

@@ -181,7 +181,7 @@ return {
   examples = [[
     sessile search 'connection refused'                 in titles, labels and messages
     sessile search --role user deadline                 only what users said
-    sessile search TODO --exact --since 7d              match case; only this week
+    sessile search ENOSPC --exact --since 7d            match case; only this week
     sessile search refund --json | jq -r '.[].session'  for a program]],
   arguments = { { "query", "the text to look for; ASCII case is ignored" } },
   options = {
