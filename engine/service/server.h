@@ -272,7 +272,7 @@ int call_can_stay(sessile_status status);
 void call_fail(call *c, const sessile_error *err);
 /* Those who watch the call's session are sent what is new. */
 void call_poke(call *c);
-/* The lane of calls of a session that is named so. */
+/* The lane of the calls of a session with these names. */
 uint64_t call_lane(const call *c, const Sessile__V1__Session *names);
 /* How long it may wait, in ms: until its deadline, 30 s at most. */
 int call_time_left(const call *c);

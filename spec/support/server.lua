@@ -66,6 +66,7 @@ end
 function server:call(method, request, words)
   local encode = require("sessile").encode
   local text = type(request) == "table" and encode(request) or request or "{}"
+  -- with an end, so that a call that hangs is named by its failure
   local call = "timeout -k 1 120 %s %s/tests/service/call.py %s %s %s %s %s"
   local line = shell.line(call:format(PYTHON, cli.quote(built.root),
     cli.quote(built.folder .. "/proto/service"), self.address, method, cli.quote(text),
