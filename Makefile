@@ -366,7 +366,7 @@ DIRECT := $(addprefix $(BUILD)/tests/unit/service/test_,methods methods_asked me
 $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direct.o)
 $(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue json_refused shares events_threads run_stream memory_stream memory_lists server_model clients observed pieces reflection one_request)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue json_refused shares events_threads run_stream memory_stream memory_lists server_model clients observed pieces reflection one_request records_moved)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(addprefix $(BUILD)/tests/unit/service/test_,events_guarded shares): $(OBJ)/tests/unit/service/users.o
 LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_meet nodes_told)
