@@ -37,6 +37,7 @@ typedef struct watch watch;
 typedef struct runs runs;
 typedef struct pieces pieces;
 typedef struct shares shares;
+typedef struct known known;
 
 struct service {
     allocator alloc;
@@ -65,6 +66,7 @@ struct service {
     runs *runs;
     pieces *pieces;
     shares *shares;
+    known *known;     /* NULL without a guard */
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -135,11 +137,19 @@ extern const method methods_nodes[], methods_health[], methods_reflection[],
 
 /* ---------------------------------------------------------------------- workers */
 
+/* The place that pool_submit() gave a job. */
+typedef struct job_place {
+    uint64_t share;
+    unsigned taken : 1, unjudged : 1;
+} job_place;
+
 /* What a worker does. It stands first in what it is about. */
 typedef struct job {
     struct job *next;
-    uint64_t lane; /* jobs of one lane run one after the other; 0: of none */
-    unsigned refusable;
+    uint64_t lane;     /* jobs of one lane run one after the other; 0: of none */
+    uint64_t share;    /* whose it is: a user, or an address; 0: it counts for nobody */
+    unsigned unjudged; /* 1: nobody knows yet whose: share is the address */
+    job_place place;   /* the pool's */
     void (*run)(struct job *j);
 } job;
 
@@ -150,7 +160,8 @@ sessile_status pool_open(pool **out, int workers, size_t waiting, const allocato
 /* Starts its threads. IO, NOMEM: one cannot be started. */
 sessile_status pool_start(pool *p, sessile_error *err);
 /* Takes a job that begins something; one that runs may be given again, for another lane.
- * BUSY: too many wait: nothing was begun. NOMEM. */
+ * BUSY: too many wait, of all, of whose it is or for its lane: nothing was begun. NOMEM.
+ */
 sessile_status pool_submit(pool *p, job *j, sessile_error *err);
 /* Takes a job that goes on with something: it is not refused. */
 void pool_put(pool *p, job *j);
@@ -370,6 +381,10 @@ sessile_status page_list(call *c, const Sessile__V1__ListRequest *r,
  * sessile_store_close() unless it is the store. DENIED: it has no credential, or one that
  * is not accepted. */
 sessile_status who_calls(call *c, sessile_store **out, sessile_error *err);
+/* DENIED: with a guard, a call that shows nothing at all. It is asked on the loop. */
+sessile_status who_shows(const call *c, sessile_error *err);
+/* The address that it comes from, without a port. */
+sessile_slice who_source(const call *c);
 
 /* ---------------------------------------------------------------------- statuses */
 

@@ -5,6 +5,7 @@
  * told to end, since a signal handler may do no more than set a number. Loops and workers
  * have threads of their own.
  */
+#include "service/known.h"
 #include "service/nodes.h"
 #include "service/observe.h"
 #include "service/pieces.h"
@@ -182,6 +183,8 @@ sessile_status service_open(service **out, sessile_store *store,
         status = runs_open(&s->runs, s, err);
     if (!status)
         status = shares_open(&s->shares, &s->alloc, err);
+    if (!status && settings->guarded)
+        status = known_open(&s->known, &s->alloc, err);
     if (!status)
         status = pieces_open(&s->pieces, s, KEPT_MOST, err);
     if (!status)
@@ -330,6 +333,7 @@ void service_close(service *s)
     runs_close(s->runs);
     pieces_close(s->pieces);
     shares_close(s->shares);
+    known_close(s->known);
     observe_close(s->observe);
     pool_close(s->pool);
     keep_close(s->keep);

@@ -57,7 +57,8 @@ typedef struct service_settings {
     struct {
         int workers;  /* calls that run at one time; 8 */
         int sessions; /* sessions that are kept open; 10,000 */
-        int waiting;  /* calls that wait, in all; 4,096. 32 of one session */
+        int waiting;  /* calls that wait, in all; 4,096. README.md says how many
+                         of one user */
     } size;
     struct {
         int drain; /* ms that calls may take once the service is told to end; 30,000 */

@@ -6,7 +6,8 @@
  * header, is the user that the certificate names, with the role that the server gives to
  * all of them. What is believed of a key or a token is the guard's to say.
  */
-#include "service/server.h"
+#include "service/known.h"
+#include "service/nodes.h"
 
 #include <string.h>
 #include <strings.h>
@@ -30,6 +31,38 @@ static const char *bearer(const char *header)
     while (*header == ' ')
         header++;
     return *header ? header : NULL;
+}
+
+sessile_slice who_source(const call *c)
+{
+    return source_of(rpc_call_peer(c->rpc));
+}
+
+static sessile_status ask_who(sessile_error *err)
+{
+    return fail(err, SESSILE_DENIED,
+                "who calls? send an access key or a token as the header "
+                "\"authorization: Bearer …\"");
+}
+
+sessile_status who_shows(const call *c, sessile_error *err)
+{
+    const char *header = rpc_call_header(c->rpc, "authorization");
+    if (!c->server->settings.guarded || bearer(header) ||
+        (!header && rpc_call_certificate(c->rpc)))
+        return SESSILE_OK;
+    return ask_who(err);
+}
+
+void who_is(const call *c, known_caller *out)
+{
+    sessile_principal who;
+    *out = (known_caller){0, 0};
+    if (!c->server->settings.guarded || sessile_store_who(c->view, &who, NULL))
+        return;
+    out->user = node_user(who.user);
+    if (!who.all && !who.host)
+        out->share = hash64(who.user.size ? who.user.data : "", who.user.size) | 1;
 }
 
 sessile_status who_calls(call *c, sessile_store **out, sessile_error *err)
@@ -56,9 +89,7 @@ sessile_status who_calls(call *c, sessile_store **out, sessile_error *err)
         who.roles = (const char *const *)&s->settings.certificate_role;
         who.role_count = 1;
     } else {
-        return fail(err, SESSILE_DENIED,
-                    "who calls? send an access key or a token as the header "
-                    "\"authorization: Bearer …\"");
+        return ask_who(err);
     }
     return sessile_store_as(out, s->store, &who, err);
 }
