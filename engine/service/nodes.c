@@ -116,47 +116,6 @@ nodes_figures nodes_look(const nodes *n)
     };
 }
 
-/* ---------------------------------------------------------------------- credentials */
-
-/* What a call is authorized by, if another node can be shown the same; 0: nothing. A
- * certificate cannot. */
-static uint64_t credential_of(const rpc_call *rpc)
-{
-    const char *header = rpc_call_header(rpc, "authorization");
-    const char *device = rpc_call_header(rpc, "sessile-device");
-    if (!header)
-        return 0;
-    uint64_t parts[2] = {hash64(header, strlen(header)),
-                         device ? hash64(device, strlen(device)) : 0};
-    uint64_t key = hash64(parts, sizeof parts);
-    return key ? key : 1;
-}
-
-void nodes_learn(nodes *n, const rpc_call *rpc, sessile_slice user)
-{
-    uint64_t key = credential_of(rpc);
-    if (!key)
-        return;
-    atomic_store(&n->hints[key % HINTS].user, node_user(user));
-    atomic_store(&n->hints[key % HINTS].credential, key);
-}
-
-void nodes_forget(nodes *n, const rpc_call *rpc)
-{
-    uint64_t key = credential_of(rpc);
-    if (key)
-        atomic_compare_exchange_strong(&n->hints[key % HINTS].credential, &key, 0);
-}
-
-int nodes_known(nodes *n, const rpc_call *rpc, uint64_t *user)
-{
-    uint64_t key = credential_of(rpc);
-    if (!key || atomic_load(&n->hints[key % HINTS].credential) != key)
-        return 0;
-    *user = atomic_load(&n->hints[key % HINTS].user);
-    return 1;
-}
-
 /* ---------------------------------------------------------------------- beats */
 
 /* The living are compared without their counts: loops look again when they changed. */

@@ -22,7 +22,6 @@ enum {
     TRUST_MS = 1800,   /* by this machine's, from before the beat was sent */
     PING_MS = 200,     /* between two PINGs to another node */
     SILENCE_MS = 400,  /* without a byte: a node is not heard any more */
-    HINTS = 131072,    /* credentials whose user is remembered */
     LOOPS_AT_MOST = 16 /* that a service has */
 };
 
@@ -73,10 +72,6 @@ struct nodes {
     struct {
         _Atomic uint64_t here, forwarded, relayed, fallback, refused, missed;
     } count;
-    /* Of credentials that were accepted here: what they are, and whose. */
-    struct {
-        _Atomic uint64_t credential, user;
-    } hints[HINTS];
     /* of the thread of the beats: what was told last (nodes_told.c) */
     struct {
         int began, lost, few, apart;
@@ -141,13 +136,6 @@ void nodes_tell_beat(nodes *n, sessile_status status, const sessile_error *err);
 void nodes_tell_answer(nodes *n, sessile_status status, const sessile_error *err);
 /* By a loop: a node is not heard, or is again. */
 void nodes_tell_heard(const struct peer *one);
-
-/* A credential of a call was accepted, and is this user's; or it was refused. Any thread.
- */
-void nodes_learn(nodes *n, const rpc_call *rpc, sessile_slice user);
-void nodes_forget(nodes *n, const rpc_call *rpc);
-/* 1: it was accepted here, and *user is whose it is. */
-int nodes_known(nodes *n, const rpc_call *rpc, uint64_t *user);
 
 /* ---------------------------------------------------------------------- the others */
 

@@ -17,6 +17,7 @@
  * always judged, and counted, where it arrives: otherwise somebody who guesses keys would
  * use up the attempts of the nodes that pass the guesses on.
  */
+#include "service/known.h"
 #include "service/nodes.h"
 #include "service/observe.h"
 
@@ -106,7 +107,7 @@ static void pass_back(relay *r, rpc_request *request, const rpc_result *result)
     add(&trailers, OWNER, r->peer->address);
     rpc_request_headers(request, take_trailer, &trailers);
     if (result->code == RPC_UNAUTHENTICATED)
-        nodes_forget(n, c->rpc);
+        known_forget(c->server->known, c->rpc);
     atomic_fetch_add(&n->count.relayed, 1);
     routed(c, WHERE_RELAYED);
     if (r->reply.failed) {
@@ -324,10 +325,10 @@ static int key_of(call *c, uint64_t *key)
 {
     nodes *n = c->server->nodes;
     sessile_slice names[3];
-    uint64_t user = 0;
-    int guarded = c->server->settings.guarded;
-    if (guarded && !nodes_known(n, c->rpc, &user) &&
-        !(nodes_lost(n) && rpc_call_header(c->rpc, "authorization")))
+    known_caller who = {0, 0};
+    const int guarded = c->server->settings.guarded;
+    if (guarded && (!rpc_call_header(c->rpc, "authorization") ||
+                    (!known_find(c->server->known, c->rpc, &who) && !nodes_lost(n))))
         return 0;
     *key = 0;
     const decoded_names named =
@@ -337,8 +338,8 @@ static int key_of(call *c, uint64_t *key)
     if (!names[0].size)
         names[0] = sessile_text(n->settings.agent);
     if (names[1].size || !guarded || named == NAMES_SHARED)
-        user = node_user(names[1]);
-    *key = node_key(names[0], user, names[2]);
+        who.user = node_user(names[1]);
+    *key = node_key(names[0], who.user, names[2]);
     return 1;
 }
 

@@ -37,6 +37,7 @@ typedef struct watch watch;
 typedef struct runs runs;
 typedef struct pieces pieces;
 typedef struct shares shares;
+typedef struct known known;
 
 struct service {
     allocator alloc;
@@ -55,6 +56,7 @@ struct service {
     } settings;
     rpc_tls *tls;
     rpc_loop **loops;
+    rpc_queued *queued; /* the replies of all loops */
     rpc_listener *listener;
     pool *pool;
     keep *keep, *memories; /* of sessions; of memories */
@@ -65,6 +67,7 @@ struct service {
     runs *runs;
     pieces *pieces;
     shares *shares;
+    known *known;     /* NULL without a guard */
     atomic_int stops; /* how often it was told to end */
 };
 
@@ -135,11 +138,19 @@ extern const method methods_nodes[], methods_health[], methods_reflection[],
 
 /* ---------------------------------------------------------------------- workers */
 
+/* The place that pool_submit() gave a job. */
+typedef struct job_place {
+    uint64_t share;
+    unsigned taken : 1, unjudged : 1;
+} job_place;
+
 /* What a worker does. It stands first in what it is about. */
 typedef struct job {
     struct job *next;
-    uint64_t lane; /* jobs of one lane run one after the other; 0: of none */
-    unsigned refusable;
+    uint64_t lane;     /* jobs of one lane run one after the other; 0: of none */
+    uint64_t share;    /* whose it is: a user, or an address; 0: it counts for nobody */
+    unsigned unjudged; /* 1: nobody knows yet whose: share is the address */
+    job_place place;   /* the pool's */
     void (*run)(struct job *j);
 } job;
 
@@ -150,7 +161,8 @@ sessile_status pool_open(pool **out, int workers, size_t waiting, const allocato
 /* Starts its threads. IO, NOMEM: one cannot be started. */
 sessile_status pool_start(pool *p, sessile_error *err);
 /* Takes a job that begins something; one that runs may be given again, for another lane.
- * BUSY: too many wait: nothing was begun. NOMEM. */
+ * BUSY: too many wait, of all, of whose it is or for its lane: nothing was begun. NOMEM.
+ */
 sessile_status pool_submit(pool *p, job *j, sessile_error *err);
 /* Takes a job that goes on with something: it is not refused. */
 void pool_put(pool *p, job *j);
@@ -229,7 +241,8 @@ struct call {
     int flags; /* STATUS_… */
     int warm;  /* the session, or a memory, was open before */
     kept *kept;
-    pthread_mutex_t mutex;    /* of the session, which another thread may interrupt */
+    pthread_mutex_t mutex;    /* of the session, which another thread may interrupt, and
+                                 of the request once the method runs */
     sessile_session *session; /* the handle of who calls */
     struct {
         kept *kept;
@@ -268,6 +281,8 @@ sessile_status call_may_see(call *c, const sessile_session_options *names,
 /* 0: what the call was about was removed, or its handle can no longer write. The next
  * call opens it again. */
 int call_can_stay(sessile_status status);
+/* Frees the bytes of its request, unless they are few: they are not unpacked again. */
+void call_forget_request(call *c);
 /* Tells the client that it failed; nothing else of it ends. */
 void call_fail(call *c, const sessile_error *err);
 /* Those who watch the call's session are sent what is new. */
@@ -370,6 +385,10 @@ sessile_status page_list(call *c, const Sessile__V1__ListRequest *r,
  * sessile_store_close() unless it is the store. DENIED: it has no credential, or one that
  * is not accepted. */
 sessile_status who_calls(call *c, sessile_store **out, sessile_error *err);
+/* DENIED: with a guard, a call that shows nothing at all. It is asked on the loop. */
+sessile_status who_shows(const call *c, sessile_error *err);
+/* The address that it comes from, without a port. */
+sessile_slice who_source(const call *c);
 
 /* ---------------------------------------------------------------------- statuses */
 

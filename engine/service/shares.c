@@ -2,7 +2,7 @@
  * names; a user who holds nothing has no row. */
 #include "service/shares.h"
 
-#include "sessile_guard.h"
+#include "service/known.h"
 
 enum { TABLE = 1024 };
 
@@ -38,24 +38,16 @@ static void drop_if_empty(shares *s, share **at)
     mem_free(&s->alloc, one, sizeof *one);
 }
 
-/* The user who is counted; 0: none is. */
-static uint64_t counted_user(const call *c)
-{
-    sessile_principal who;
-    if (!c->server->settings.guarded || !c->server->shares ||
-        sessile_store_who(c->view, &who, NULL) || who.all || who.host)
-        return 0;
-    return hash64(who.user.size ? who.user.data : "", who.user.size) | 1;
-}
-
 sessile_status shares_take(call *c, share_kind kind, size_t n, size_t most,
                            uint64_t *user, sessile_error *err)
 {
     shares *s = c->server->shares;
-    const uint64_t who = counted_user(c);
+    known_caller caller;
     const size_t own = most / SHARE_OF;
     sessile_status status = SESSILE_OK;
     *user = 0;
+    who_is(c, &caller);
+    const uint64_t who = s ? caller.share : 0;
     if (!who || n == 0)
         return SESSILE_OK;
     pthread_mutex_lock(&s->mutex);

@@ -5,14 +5,13 @@
  * It is asked once a second about all sessions with one question, by a thread that does
  * nothing else. Sessions that another server says it has written to (watch_look()) are
  * asked about at once, all of them together: however many such calls come, one question
- * is on its way.
+ * is on its way, and none puts off the one about all.
  *
  * The mutex is not held while the store is asked. What the question is about is pinned,
  * so that it stays until the answer is there.
  */
 #include "service/watch.h"
 
-#include <errno.h>
 #include <time.h>
 
 void watch_look(watch *w, const sessile_session_options *names)
@@ -86,13 +85,21 @@ static void ask_store(watch *w, int all)
 
 /* ---------------------------------------------------------------------- the thread */
 
-/* Waits until it is time to ask about all (1), or sessions are in doubt. */
+static int has_passed(const struct timespec *until)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > until->tv_sec ||
+           (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
+}
+
+/* Waits until it is time to ask about all (1), or sessions are in doubt. The clock says
+ * when it is time, so that servers which tell of writes without end put nothing off. */
 static int wait_to_ask(watch *w, const struct timespec *until)
 {
-    int why = 0;
-    while (!w->ending && !w->doubted && why != ETIMEDOUT)
-        why = pthread_cond_timedwait(&w->wake, &w->mutex, until);
-    return why == ETIMEDOUT;
+    while (!w->ending && !w->doubted && !has_passed(until))
+        (void)pthread_cond_timedwait(&w->wake, &w->mutex, until);
+    return has_passed(until);
 }
 
 static void *ask_each_second(void *arg)

@@ -111,12 +111,19 @@ static void count(job *j)
     atomic_fetch_add(&ran, 1);
 }
 
-static sessile_status submit(pool *p, job *j, uint64_t lane, sessile_error *err)
+static sessile_status submit_as(pool *p, job *j, uint64_t lane, uint64_t share,
+                                sessile_error *err)
 {
     memset(j, 0, sizeof *j);
     j->run = count;
     j->lane = lane;
+    j->share = share;
     return pool_submit(p, j, err);
+}
+
+static sessile_status submit(pool *p, job *j, uint64_t lane, sessile_error *err)
+{
+    return submit_as(p, j, lane, 0, err);
 }
 
 static void test_lanes_and_jobs_of_none_run_at_one_time(void **state)
@@ -214,6 +221,78 @@ static void test_so_many_calls_wait_in_all(void **state)
     pool_close(p);
 }
 
+static void test_each_user_has_places_of_his_own_for_a_session(void **state)
+{
+    job jobs[2 * LANE_MOST + 1];
+    held h;
+    sessile_error err;
+    pool *p = pool_of(1, 1000);
+    (void)state;
+    hold(p, &h, 1);
+    for (uint64_t user = 1; user <= 2; user++)
+        for (int i = 0; i < LANE_MOST; i++)
+            assert_int_equal(
+                submit_as(p, &jobs[(user - 1) * LANE_MOST + (unsigned)i], 1, user, &err),
+                SESSILE_OK);
+    assert_int_equal(submit_as(p, &jobs[2 * LANE_MOST], 1, 2, &err), SESSILE_BUSY);
+    assert_non_null(strstr(err.message, "too many calls wait for this session"));
+    sem_post(&h.go);
+    pool_close(p);
+}
+
+static void test_a_user_has_a_quarter_of_all_places(void **state)
+{
+    enum { MOST = 40, OWN = MOST / 4 };
+    job jobs[MOST];
+    held h;
+    sessile_error err;
+    pool *p = pool_of(1, MOST);
+    (void)state;
+    hold(p, &h, 1);
+    for (uint64_t i = 0; i < OWN; i++)
+        assert_int_equal(submit_as(p, &jobs[i], 10 + i, 7, &err), SESSILE_OK);
+    assert_int_equal(submit_as(p, &jobs[OWN], 100, 7, &err), SESSILE_BUSY);
+    assert_non_null(strstr(err.message, "too many of your calls wait"));
+    assert_int_equal(submit_as(p, &jobs[OWN], 100, 8, &err), SESSILE_OK);
+    sem_post(&h.go);
+    while (pool_jobs(p) > 0)
+        usleep(1000);
+    assert_int_equal(submit_as(p, &jobs[0], 10, 7, &err), SESSILE_OK);
+    pool_close(p);
+}
+
+static sessile_status submit_new(pool *p, job *j, uint64_t source, sessile_error *err)
+{
+    memset(j, 0, sizeof *j);
+    j->run = count;
+    j->lane = j->share = source;
+    j->unjudged = 1;
+    return pool_submit(p, j, err);
+}
+
+/* An eighth of all places is for the new ones of one address, a quarter for all. */
+static void test_calls_that_are_not_judged_have_few_places(void **state)
+{
+    enum { MOST = 80, SOURCE = MOST / 8 };
+    job jobs[MOST];
+    held h;
+    sessile_error err;
+    size_t n = 0;
+    pool *p = pool_of(1, MOST);
+    (void)state;
+    hold(p, &h, 1);
+    for (uint64_t source = 1; source <= 2; source++) {
+        for (int i = 0; i < SOURCE; i++)
+            assert_int_equal(submit_new(p, &jobs[n++], source, &err), SESSILE_OK);
+        assert_int_equal(submit_new(p, &jobs[n], source, &err), SESSILE_BUSY);
+        assert_non_null(strstr(err.message, "whose credential is new"));
+    }
+    assert_int_equal(submit_new(p, &jobs[n], 3, &err), SESSILE_BUSY);
+    assert_int_equal(submit_as(p, &jobs[n], 10, 7, &err), SESSILE_OK); /* a known one */
+    sem_post(&h.go);
+    pool_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +301,9 @@ int main(void)
         cmocka_unit_test(test_a_lane_with_many_jobs_holds_up_no_other),
         cmocka_unit_test(test_a_session_has_so_many_calls_waiting),
         cmocka_unit_test(test_so_many_calls_wait_in_all),
+        cmocka_unit_test(test_each_user_has_places_of_his_own_for_a_session),
+        cmocka_unit_test(test_a_user_has_a_quarter_of_all_places),
+        cmocka_unit_test(test_calls_that_are_not_judged_have_few_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
