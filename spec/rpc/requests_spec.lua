@@ -38,7 +38,8 @@ describe("sessile rpc", function()
   it("writes a turn and reads it as it came", function()
     client:call("session/create", { id = "bug" })
     local outcome = client:call("session/turn",
-      '{"session":"bug","messages":[{"role":"user","content":"h\\u00e9","n":1.50,"big":9007199254740993}]}')
+      '{"session":"bug","messages":[{"role":"user","content":"h\\u00e9","n":1.50,'
+        .. '"big":9007199254740993}]}')
     assert.same({ "00000001" }, outcome.ids)
     local _, line = client:call("session/messages", { session = "bug" })
     has(line, '"message":{"role":"user","content":"h\\u00e9","n":1.50,"big":9007199254740993}')
@@ -60,7 +61,8 @@ describe("sessile rpc", function()
   it("reads what was written from where the client was", function()
     client:call("session/create", { id = "s" })
     local ids = client:call("session/write", { session = "s", entries = {
-      { message = user "one" }, { custom = { kind = "k" }, source = "host" }, { message = user "two" },
+      { message = user "one" }, { custom = { kind = "k" }, source = "host" },
+      { message = user "two" },
     } })
     assert.equal(3, #ids)
     local page = client:call("session/entries", { session = "s", after = ids[1], limit = 1 })
@@ -196,8 +198,9 @@ describe("sessile rpc", function()
     local fork = client:call("session/fork", { session = "s", id = "f" })
     assert.equal("s", fork.origin.id)
     client:call("session/child", { session = "s", agent = "helper", id = "c" })
-    client:call("session/append", { session = { id = "c", agent = "helper" }, message = user "did it" })
-    client:call("session/merge", { session = { id = "c", agent = "helper" }, summary = "done" })
+    local c = { id = "c", agent = "helper" }
+    client:call("session/append", { session = c, message = user "did it" })
+    client:call("session/merge", { session = c, summary = "done" })
     assert.equal("merged", client:call("session/subsessions", { session = "s" })[1].state)
     assert.equal("paused", client:call("session/suspend", { session = "s", reason = "r" }).status)
     local _, failure = client:try("session/append", { session = "s", message = user "no" })

@@ -1,4 +1,4 @@
--- rpc.lua: a client of `sessile rpc` for specs: the process, its lines, and answers to its questions.
+-- rpc.lua: a client of `sessile rpc` for specs: the process, its lines, answers to its questions.
 
 local built = require "spec.support.built"
 local cli = require "spec.support.cli"
@@ -17,9 +17,9 @@ function rpc.start(words, before)
   self.base = ("%s/rpc%d"):format(cli.home(), number)
   local base = cli.quote(self.base)
   assert(os.execute(("mkfifo %s.in %s.out"):format(base, base)))
-  assert(os.execute(("(%s %s %s rpc %s <%s.in >%s.out 2>%s.err; echo $? >%s.code) & echo $! >%s.pid")
-    :format(cli.env(), before or "", cli.quote(built.binary), words or "", base, base, base, base,
-      base)))
+  assert(os.execute(("(%s %s %s rpc %s <%s.in >%s.out 2>%s.err; echo $? >%s.code) & "
+    .. "echo $! >%s.pid"):format(cli.env(), before or "", cli.quote(built.binary), words or "",
+    base, base, base, base, base)))
   self.out = assert(io.open(self.base .. ".in", "w"))
   self.out:setvbuf "full"
   self.lines = assert(io.open(self.base .. ".out", "r"))

@@ -43,10 +43,18 @@ local function call(method, object, params)
   return object[method.call](object, table.unpack(arguments, 1, n))
 end
 
--- What the module raises for a wrong value: "FILE:LINE: FUNCTION: what". nil: it is a defect.
+-- What is raised for a wrong value: {said =} here; "FILE:LINE: FUNCTION: what" in the module. nil:
+-- it is a defect.
 local function misuse(raised)
-  local text = type(raised) == "string" and raised:match "^[^\n]-%.lua:%d+: (.*)$"
-  return text and text:find "^[%l_]+[.:][%l_]+: " and text or nil
+  if type(raised) == "table" then
+    return raised.said
+  end
+  local text = tostring(raised):match "^[^\n]-%.lua:%d+: (.*)$" or tostring(raised)
+  for _, form in ipairs { "^[%l_]+[.:][%l_]+: ", "^option '", "^bad argument #" } do
+    if text:find(form) then
+      return text
+    end
+  end
 end
 
 local function caught(raised)
@@ -117,7 +125,8 @@ end
 local function finished(request, method, ok, value, message, code, retry_ms, rule)
   if not ok then
     if value.said then
-      return nil, errors.protocol(errors.PARAMS, value.said)
+      local said = value.said:find(":", 1, true) and value.said or method.name .. ": " .. value.said
+      return nil, errors.protocol(errors.PARAMS, said)
     end
     error(value.defect, 0)
   elseif value == nil and code then

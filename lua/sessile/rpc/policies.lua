@@ -2,11 +2,15 @@
 
 local hooks = require "sessile.rpc.hooks"
 local nearest = require "sessile.nearest"
-local options = require "sessile.options"
 
 local policies = {}
 
 local spec_of
+
+-- A mistake of the client, which dispatch.lua catches.
+local function refuse(what, ...)
+  error({ said = what:format(...) }, 0)
+end
 
 -- A policy whose hooks the client has.
 local function of_client(server, step)
@@ -16,8 +20,8 @@ local function of_client(server, step)
     local make = hooks.makers[hook]
     if not make then
       local near = nearest(hook, hooks.makers)
-      options.misuse(("rpc: policy '%s': there is no hook '%s'%s"):format(name, hook,
-        near and (", did you mean '%s'?"):format(near) or ""))
+      refuse("policy '%s': there is no hook '%s'%s", name, hook,
+        near and (", did you mean '%s'?"):format(near) or "")
     end
     spec[hook] = make(server, name)
   end
@@ -28,7 +32,7 @@ local function of_step(server, step)
   if step.hooks then
     return of_client(server, step)
   elseif not step.name then
-    options.misuse "rpc: policy: a name, or hooks, expected"
+    refuse "policy: a name, or hooks, expected"
   end
   local spec = { step.name }
   for name, value in pairs(step.options or {}) do
@@ -39,7 +43,7 @@ end
 
 function spec_of(server, value)
   if value == true then
-    options.misuse "rpc: policy: a policy or false expected, got true"
+    refuse "policy: a policy or false expected, got true"
   elseif type(value) ~= "table" then
     return value
   elseif #value == 0 then
@@ -63,7 +67,7 @@ end
 -- true in place of rules is a mistake of the client.
 local function not_true(name, value)
   if value == true then
-    options.misuse(("rpc: %s: conditions or false expected, got true"):format(name))
+    refuse("%s: conditions or false expected, got true", name)
   end
 end
 

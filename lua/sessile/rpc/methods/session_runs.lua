@@ -34,14 +34,15 @@ return function(method, registry)
     entry = "Id", summary = "string|boolean?", policy = "Policy?", model = "string?",
     instructions = "string?", base = "Id?", on_conflict = "'fail'|'append'?",
   })
-  method("session/branch", "moves the head to an entry; the other branch stays", branch, "Outcome", { asks = ASKS, run = function(_, params, s)
-    return s:branch(params.entry, {
-      summary = params.summary, policy = params.policy, model_name = params.model,
-      instructions = params.instructions, base = params.base, on_conflict = params.on_conflict,
-      window = params.window, reserve = params.reserve, keep_min = params.keep_min,
-      timeout_ms = params.timeout_ms, isolation = params.isolation,
-    })
-  end })
+  method("session/branch", "moves the head to an entry; the other branch stays", branch,
+    "Outcome", { asks = ASKS, run = function(_, params, s)
+      return s:branch(params.entry, {
+        summary = params.summary, policy = params.policy, model_name = params.model,
+        instructions = params.instructions, base = params.base, on_conflict = params.on_conflict,
+        window = params.window, reserve = params.reserve, keep_min = params.keep_min,
+        timeout_ms = params.timeout_ms, isolation = params.isolation,
+      })
+    end })
 
   method("session/answer", "continues a parked run: with the model's text, with the reason why "
     .. "there is none, or by asking again", {
