@@ -141,7 +141,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: always all build service demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak npm-tools
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -622,6 +622,10 @@ install: build
 	    echo 'Programs find libsessile.so once you have run: ldconfig'
 	@[ -n "$(DESTDIR)" ] || case "$(PREFIX)" in /usr | /usr/local) ;; *) $(say_environment) ;; esac
 
+# TypeScript, for the test of the types that `sessile rpc --types ts` prints. Nothing else needs it.
+npm-tools:
+	npm install --prefix $(BUILD)/npm --no-audit --no-fund typescript@5
+
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-werror build-fuzz
 
@@ -642,6 +646,7 @@ help:
 	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
 	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
 	@echo 'make accuracy FILE=recording   token counts beside what a provider reported'
+	@echo 'make npm-tools TypeScript from npm, to check the types of sessile rpc'
 	@echo 'make coverage  lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

@@ -9,11 +9,6 @@ local watches = require "sessile.rpc.watches"
 
 local rpc = {}
 
---- What `protocol` of rpc/hello says: it changes when a field changes its meaning.
-rpc.PROTOCOL = 1
---- Bytes of a line (rpc.message).
-rpc.MESSAGE = 64 << 20
-
 -- Adds a store to the server under a name; false is that of the command line.
 local function add(self, name, handle)
   local store = { handle = handle, sessions = sessions.new(handle), name = name }

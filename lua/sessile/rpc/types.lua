@@ -19,9 +19,9 @@ define("Id", "an entry's id, 8 hex digits; a label on exactly one entry; of what
   .. "also a name as 00000016.1", "string")
 define("Bytes", "an id or a name: text; {b64} where its bytes are not UTF-8", "string|B64")
 define("B64", "bytes that are not UTF-8", { b64 = "string" })
-define("Name", "a session: its id, or with its agent and user", "string|FullName")
+define("Name", "a session: its id, or with its agent and user", "string|FullName|B64")
 define("FullName", "a session by all its names", {
-  id = "Bytes", agent = "Bytes?", user = "Bytes?", b64 = "string?",
+  id = "Bytes", agent = "Bytes?", user = "Bytes?",
 })
 define("Time", "a time: ms since 1970, a date as 2026-02-01 (UTC), or an age as 24h",
   "integer|string")

@@ -2,8 +2,6 @@
 --
 -- Owns: which of the three is printed: answers, types, a client.
 
-local MOST = 64 << 20 -- bytes of a line
-
 return {
   summary = "answer another program, in JSON, over standard input and output",
   usage = "rpc [--types LANGUAGE | --client LANGUAGE]",
@@ -27,7 +25,7 @@ return {
       app:out(args.types and emit.types(args.types) or emit.client(args.client))
       return
     end
-    local io = require "sessile.stdio".open(MOST)
-    return require "sessile.rpc".serve(app, io, MOST)
+    local most = require "sessile.rpc.version".MESSAGE
+    return require "sessile.rpc".serve(app, require "sessile.stdio".open(most), most)
   end,
 }

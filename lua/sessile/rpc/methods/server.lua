@@ -28,7 +28,7 @@ return function(method, registry)
   method("rpc/hello", "says what the client answers when it is asked, and who the server is", {
     protocol = "integer?", client = "string?", asks = "string[]?", embeds = "Embeds?",
   }, "Hello", { of = "server", run = function(_, params, server)
-    local protocol = require "sessile.rpc".PROTOCOL
+    local protocol = require "sessile.rpc.version".PROTOCOL
     if params.protocol and params.protocol ~= protocol then
       return nil, ("the client speaks protocol %d, this is %d: use a client of this version "
         .. "(sessile rpc --client)"):format(params.protocol, protocol), "EUNSUPPORTED"
