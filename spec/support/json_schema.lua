@@ -1,5 +1,5 @@
 -- json_schema.lua: whether a value is valid by a JSON Schema, as far as specs need it: type,
--- enum, const, properties, required, additionalProperties = false, items, minimum, maximum. Any other word
+-- json_schema.lua: whether a value is valid by a JSON Schema, as far as specs need it: type,
 -- of a schema is an error, so that nothing is believed to be checked that is not.
 
 local null = require("sessile").null

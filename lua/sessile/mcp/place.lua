@@ -47,6 +47,15 @@ function place.name(row)
     user ~= "" and "?user=" .. encode(user) or "")
 end
 
+--- What stands behind the agent in that name, for a client that encodes it: an id, or ~HASH.
+---@param row table  as for place.name
+---@return string
+function place.id(row)
+  local id, user = row.session or row.id, row.user or ""
+  return user == "" and is_plain(id) and is_plain(row.agent) and id
+    or "~" .. hash(row.agent, user, id)
+end
+
 --- The URI of a session.
 ---@param row table  as for place.name
 ---@return string
