@@ -1,6 +1,6 @@
 -- json_schema.lua: whether a value is valid by a JSON Schema, as far as specs need it: type,
--- json_schema.lua: whether a value is valid by a JSON Schema, as far as specs need it: type,
--- of a schema is an error, so that nothing is believed to be checked that is not.
+-- enum, const, properties, required, additionalProperties = false, items, minimum, maximum. Any
+-- other word of a schema is an error, so that nothing is believed to be checked that is not.
 
 local null = require("sessile").null
 
