@@ -68,7 +68,8 @@ tools[2].run = function(server, args)
   if not session then
     return nil, message, code, step
   end
-  local head, id = session:head()
+  local head = session:head()
+  local id
   id, message, code = session:checkpoint { name = name }
   if not id then
     return nil, message, code
