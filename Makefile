@@ -141,7 +141,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: always all build service demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak npm-tools
+.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak npm-tools foreign
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -568,6 +568,10 @@ bench: deps-bench
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
 benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
 
+# Clients and suites of other people, from npm; FOREIGN names some of them. Never part of `test`.
+foreign: build
+	@BUILD=$(BUILD) tests/foreign/run $(FOREIGN)
+
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
 # how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).
 accuracy: build $(if $(LOCOMO),$(BUILD)/accuracy/retrieval)
@@ -640,6 +644,7 @@ help:
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
 	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL, and behind a server'
 	@echo 'make guarded   specs with a guard on each store'
+	@echo 'make foreign   clients and suites of other people, from npm (needs Node 20, npm)'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
 	@echo 'make mutants    bugs planted one by one: do the tests see them?'

@@ -604,6 +604,11 @@ local ENTRIES = {
     json = { "url check https://example.org", "refused" },
     wrong = { "url check 'see http://0x7f.1/'", 7, "--allow HOST" },
   },
+  ["mcp"] = {
+    plain = { "mcp", '"protocolVersion":"2025-11-25"', stdin = '{"jsonrpc":"2.0","id":1,"method":'
+      .. '"initialize","params":{"protocolVersion":"2025-11-25"}}' },
+    wrong = { "mcp now", 2, "sessile mcp" },
+  },
   ["version"] = {
     plain = { "version", "sessile " },
     json = { "version", "sessile", "lua" },
