@@ -165,17 +165,17 @@ export class SessileSaver extends BaseCheckpointSaver {
     if (parseInt(ids[0], 16) === next) thread.seen = ids.at(-1); // nobody wrote in between
   }
 
-  // A value as a fact has it: JSON as JSON, other bytes as base64.
-  async #stored(value) {
+  // A value in the bytes of the serializer; as text, if they are JSON.
+  async #dumped(value) {
     const [type, data] = await this.serde.dumpsTyped(value);
-    const text = type === "json" ? Buffer.from(data).toString() : undefined;
-    return { type, text, b64: () => ({ type, b64: Buffer.from(data).toString("base64") }) };
+    return { type, data, text: type === "json" ? Buffer.from(data).toString() : undefined };
   }
 
-  async #kept(value) {
-    const { text, b64 } = await this.#stored(value);
+  // A value as a fact has it: JSON as JSON, other bytes as base64.
+  #kept({ type, data, text }) {
     const json = text === undefined ? undefined : JSON.parse(text);
-    return text !== undefined && JSON.stringify(json) === text ? { json } : b64();
+    if (text !== undefined && JSON.stringify(json) === text) return { json };
+    return { type, b64: Buffer.from(data).toString("base64") };
   }
 
   async #loaded(kept) {
@@ -186,10 +186,12 @@ export class SessileSaver extends BaseCheckpointSaver {
 
   // The value of a channel, after `before`; and what was added to it, if it is a list that grew.
   async #channel(value, before) {
-    const stored = await this.#stored(value);
-    const added = before && addedBehind(textOf(before), stored.text);
-    if (added && before.depth + 1 < WHOLE_EACH) return { kept: { of: before.entry, added }, added };
-    return { kept: await this.#kept(value), added };
+    const dumped = await this.#dumped(value);
+    const added = before && addedBehind(before.text ?? textOf(before), dumped.text);
+    if (before) before.text = undefined; // the newest one has it
+    const isWhole = !added || before.depth + 1 >= WHOLE_EACH;
+    const kept = isWhole ? this.#kept(dumped) : { of: before.entry, added };
+    return { kept, added, text: dumped.text };
   }
 
   // The messages of the mirrored channel that its parent did not have.
@@ -218,14 +220,16 @@ export class SessileSaver extends BaseCheckpointSaver {
       const space = () => thread.space(namespace).checkpoints;
       if (!thread.isOpen || (parent !== undefined && !space().has(parent))) await this.#refresh(thread);
       const before = space().get(parent)?.values;
-      const values = [], messages = [];
+      const values = [], messages = [], texts = new Map();
       for (const [channel, version] of Object.entries(versions)) {
         if (!Object.hasOwn(channel_values, channel)) {
           values.push({ channel, version }); // it has none at this version
           continue;
         }
-        const { kept, added } = await this.#channel(channel_values[channel], before?.get(channel));
+        const { kept, added, text } =
+          await this.#channel(channel_values[channel], before?.get(channel));
         values.push({ channel, version, ...kept });
+        texts.set(channel, text);
         if (namespace === "" && channel === this.mirror) {
           messages.push(...this.#messages(kept, added, before?.get(channel)));
         }
@@ -233,8 +237,10 @@ export class SessileSaver extends BaseCheckpointSaver {
       if (namespace === "" && this.mirror) await this.#branch(thread, parent);
       await this.#write(thread, {
         kind: "langgraph.checkpoint", namespace, id: checkpoint.id, parent,
-        checkpoint: await this.#kept(body), metadata: await this.#kept(metadata), values,
+        checkpoint: this.#kept(await this.#dumped(body)),
+        metadata: this.#kept(await this.#dumped(metadata)), values,
       }, messages);
+      for (const [channel, text] of texts) space().get(checkpoint.id).values.get(channel).text = text;
     });
     return { configurable: { thread_id, checkpoint_ns: namespace, checkpoint_id: checkpoint.id } };
   }
@@ -246,7 +252,7 @@ export class SessileSaver extends BaseCheckpointSaver {
       throw new Error('putWrites: config.configurable has no "checkpoint_id"');
     }
     const kept = await Promise.all(writes.map(async ([channel, value], i) => (
-      { index: WRITES_IDX_MAP[channel] || i, channel, ...await this.#kept(value) })));
+      { index: WRITES_IDX_MAP[channel] || i, channel, ...this.#kept(await this.#dumped(value)) })));
     await this.#alone(thread_id, (thread) => this.#write(thread,
       { kind: "langgraph.writes", namespace, checkpoint: checkpoint_id, task, path, writes: kept }));
   }
