@@ -141,7 +141,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: always all build service demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: format accuracy mutants everything stores guarded threaded warnings headers lint fuzz fuzzers benches promises soak npm-tools foreign
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -569,6 +569,10 @@ bench: deps-bench
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
 benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
 
+# Clients and suites of other people, from npm; FOREIGN names some of them. Never part of `test`.
+foreign: build
+	@BUILD=$(BUILD) tests/foreign/run $(FOREIGN)
+
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
 # how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).
 accuracy: build $(if $(LOCOMO),$(BUILD)/accuracy/retrieval)
@@ -623,6 +627,10 @@ install: build
 	    echo 'Programs find libsessile.so once you have run: ldconfig'
 	@[ -n "$(DESTDIR)" ] || case "$(PREFIX)" in /usr | /usr/local) ;; *) $(say_environment) ;; esac
 
+# TypeScript, for the test of the types that `sessile rpc --types ts` prints. Nothing else needs it.
+npm-tools:
+	npm install --prefix $(BUILD)/npm --no-audit --no-fund typescript@5
+
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-werror build-fuzz
 
@@ -637,12 +645,14 @@ help:
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
 	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL, and behind a server'
 	@echo 'make guarded   specs with a guard on each store'
+	@echo 'make foreign   clients and suites of other people, from npm (needs Node 20, npm)'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
 	@echo 'make mutants    bugs planted one by one: do the tests see them?'
 	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
 	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
 	@echo 'make accuracy FILE=recording   token counts beside what a provider reported'
+	@echo 'make npm-tools TypeScript from npm, to check the types of sessile rpc'
 	@echo 'make coverage  lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

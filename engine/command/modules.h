@@ -14,5 +14,6 @@ int luaopen_sessile_pager(lua_State *L);   /* a text, page by page */
 int luaopen_sessile_line(lua_State *L);    /* lines typed at a terminal */
 int luaopen_sessile_screen(lua_State *L);  /* a terminal as a grid of cells */
 int luaopen_sessile_markdown(lua_State *L); /* Markdown without active content */
+int luaopen_sessile_stdio(lua_State *L);    /* lines from and to another program */
 
 #endif

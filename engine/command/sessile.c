@@ -30,6 +30,7 @@ static const luaL_Reg modules[] = {
     {"sessile.pager", luaopen_sessile_pager},
     {"sessile.line", luaopen_sessile_line},
     {"sessile.screen", luaopen_sessile_screen},
+    {"sessile.stdio", luaopen_sessile_stdio},
     {NULL, NULL},
 };
 

@@ -228,6 +228,15 @@ static int view_pairs(lua_State *L)
     return 3;
 }
 
+int lua_state_stored(lua_State *L)
+{
+    sessile_slice json;
+    lua_settop(L, 1);
+    json = json_of_view(L, check_view(L));
+    lua_pushlstring(L, json.data, json.size);
+    return 1;
+}
+
 static void push_view(lua_State *L, lua_messages *list, int list_index, size_t i)
 {
     lua_view *view = lua_newuserdatauv(L, sizeof *view, 1);

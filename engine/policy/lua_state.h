@@ -36,6 +36,9 @@ void lua_state_push_previous(lua_State *L, int state_index);
  * the item. */
 sessile_status lua_state_result(lua_State *L, int state_index, int result,
                                 sessile_error *err);
+/* A function for Lua hosts: (a message of a state, or of `previous`) -> its JSON, as it
+ * is stored, or as an edit has left it. */
+int lua_state_stored(lua_State *L);
 /* Disconnects the userdata from the state. */
 void lua_state_end(lua_State *L, int state_index);
 

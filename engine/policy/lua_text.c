@@ -63,8 +63,9 @@ static int text_base64_bytes(lua_State *L)
 
 /* ------------------------------------------------------------------------ JSON */
 
-/* 1 when the value at index is a JSON text; *out is its value. Else 0. */
-static int read_text(lua_State *L, int index, json *out)
+/* 1 when the value at index is a JSON text of at most so many levels; *out is its value.
+ * Else 0. */
+static int read_deep(lua_State *L, int index, unsigned depth, json *out)
 {
     size_t size;
     const char *text;
@@ -75,7 +76,7 @@ static int read_text(lua_State *L, int index, json *out)
         return 0;
     text = lua_tolstring(L, index, &size);
     buf_init(&compact, &allocator_default);
-    status = json_check(&compact, text, size, DEPTH_MOST, NULL);
+    status = json_check(&compact, text, size, depth, NULL);
     buf_deinit(&compact);
     if (status == SESSILE_NOMEM)
         luaL_error(L, "not enough memory");
@@ -83,6 +84,11 @@ static int read_text(lua_State *L, int index, json *out)
         return 0;
     *out = json_of(text, size); /* the value in the original text */
     return 1;
+}
+
+static int read_text(lua_State *L, int index, json *out)
+{
+    return read_deep(L, index, DEPTH_MOST, out);
 }
 
 /* 1 when argument 1 is a JSON text of that type. Else pushes nil. */
@@ -99,16 +105,16 @@ static void push_raw(lua_State *L, json value)
     lua_pushlstring(L, value.at, value.size);
 }
 
-/* decode(text[, names]) -> its value; nil: it is no JSON text. names: a set: the members
- * of the outermost object that have one of them are values that are written as they are.
- */
+/* decode(text[, names[, depth]]) -> its value; nil: it is no JSON text. names: a set: the
+ * members of the outermost object that have one of them are values that are written as
+ * they are. depth: levels of nesting that are taken; 128. */
 static int text_decode(lua_State *L)
 {
     json value;
     json_iter it;
 
-    lua_settop(L, 2);
-    if (!read_text(L, 1, &value))
+    lua_settop(L, 3);
+    if (!read_deep(L, 1, (unsigned)luaL_optinteger(L, 3, DEPTH_MOST), &value))
         return 0;
     if (value.type != JSON_OBJECT || !lua_istable(L, 2)) {
         lua_json_push(L, value.at, value.size);
@@ -123,7 +129,7 @@ static int text_decode(lua_State *L)
         else
             lua_json_push(L, it.value.at, it.value.size);
         lua_remove(L, -2);
-        lua_rawset(L, 3);
+        lua_rawset(L, 4);
     }
     return 1;
 }
@@ -181,15 +187,19 @@ static int span_object(lua_State *L)
     return 2;
 }
 
-/* span.array(text) -> a list of its elements, each as written; nil: not an array */
+/* span.array(text[, depth]) -> a list of its elements, each as written; nil: not an array
+ */
 static int span_array(lua_State *L)
 {
+    unsigned depth = (unsigned)luaL_optinteger(L, 2, DEPTH_MOST);
     json array;
     json_iter it;
     lua_Integer i = 0;
 
-    if (!read_typed(L, JSON_ARRAY, &array))
+    if (!read_deep(L, 1, depth, &array) || array.type != JSON_ARRAY) {
+        lua_pushnil(L);
         return 1;
+    }
     lua_newtable(L);
     for (it = json_begin(array); json_next(&it);) {
         push_raw(L, it.value);

@@ -81,6 +81,7 @@ static const luaL_Reg functions[] = {
     {"json", core_json},
     {"text", core_text},
     {"plain", core_plain},
+    {"stored", lua_state_stored},
     {"count", core_count},
     {"encoding", binding_encoding},
     {"screens", binding_screens},

@@ -2,7 +2,7 @@
 -- without an entry here, or in support/guard_commands.lua, fails; so does an entry without one.
 --
 -- An entry is {plain, json, wrong}:
---   plain  {words, a part of stdout…}; stdin = text
+--   plain  {words, a part of stdout…}; stdin = text, as of json
 --   json   {words, fields that the document has…}; "[1].id" is of the first row
 --   wrong  {words, exit code, a part of what is said}: nothing on stdout, a next step, and no
 --          file of the store changed
@@ -577,6 +577,13 @@ local ENTRIES = {
     json = { "doctor", "findings[1].name", "findings[1].state", "findings[1].text" },
     wrong = { "doctor who", 2, "sessile doctor" },
   },
+  ["rpc"] = {
+    plain = { "rpc", '"id":7,"result":[{"agent":"',
+      stdin = '{"jsonrpc":"2.0","id":7,"method":"store/list"}\n' },
+    json = { "rpc", "jsonrpc", "id", "result.protocol",
+      stdin = '{"jsonrpc":"2.0","id":7,"method":"rpc/hello"}\n' },
+    wrong = { "rpc --types cobol", 2, "ts" },
+  },
   ["serve"] = {
     plain = { "serve --check --listen 127.0.0.1:0", "Would serve" },
     json = { "serve --check --listen 127.0.0.1:0", "address", "store" },
@@ -596,6 +603,11 @@ local ENTRIES = {
       stdin = "https://example.org and http://localhost:3000" },
     json = { "url check https://example.org", "refused" },
     wrong = { "url check 'see http://0x7f.1/'", 7, "--allow HOST" },
+  },
+  ["mcp"] = {
+    plain = { "mcp", '"protocolVersion":"2025-11-25"', stdin = '{"jsonrpc":"2.0","id":1,"method":'
+      .. '"initialize","params":{"protocolVersion":"2025-11-25"}}' },
+    wrong = { "mcp now", 2, "sessile mcp" },
   },
   ["version"] = {
     plain = { "version", "sessile " },
@@ -699,7 +711,8 @@ for name, entry in pairs(ENTRIES) do
       here()
       if not entry.json then return end
       local words = filled(entry.json[1])
-      local out, err = cli.done("--json " .. words, nil, filled(entry.environment or ""))
+      local out, err = cli.done("--json " .. words, entry.json.stdin,
+        filled(entry.environment or ""))
       for line in err:gmatch "[^\n]+" do
         assert.is_true(span.valid(line), words .. ": " .. line)
       end

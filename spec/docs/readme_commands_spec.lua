@@ -1,4 +1,4 @@
--- The shell blocks of two pages, run in order: of the top README, and of the command line's. Each
+-- The shell blocks of pages, run in order: of the top README, of the command line's, of rpc's. Each
 -- page has a scratch folder and home; each block is one sh that stops at the first command that
 -- fails. `sessile` is the executable of this build, recorded.jsonl a recording of the pi coding
 -- agent, and examples/ that of the project. Nobody answers what a block asks.
@@ -31,8 +31,8 @@ local function blocks_of(text)
   return found
 end
 
--- Both pages show the default store, in a home of their own.
-for _, page in ipairs { "README.md", "lua/sessile/cli/README.md" } do
+-- They show the default store, in a home of their own.
+for _, page in ipairs { "README.md", "lua/sessile/cli/README.md", "lua/sessile/rpc/README.md" } do
   describe("the shell blocks of " .. page, function()
     local home
     local blocks = blocks_of(guides.read(page))

@@ -36,6 +36,7 @@ local GROUPS = {
   { "Privacy", "consent give", "consent withdraw", "consent list", "hold add", "hold list",
     "hold release", "user export", "user erase" },
   { "The server", "serve", "nodes" },
+  { "Other programs", "mcp", "rpc" },
   { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
     "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
