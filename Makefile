@@ -566,7 +566,7 @@ soak: deps-soak
 bench: deps-bench
 	@+$(again) --quiet benches
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
-benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
+benches: $(BENCHES) $(BIN) $(WORKER) $(SERVER) $(ENCODINGS)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
 # how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).
