@@ -153,7 +153,7 @@ function key.of_records(who, value)
       return nil, ("an adapter's key has 32 bytes, this one has %d: a passphrase is not accepted")
         :format(#value), "EINVALID"
     end
-    return "secret", "hex:" .. (value:gsub("[\0-\255]", function(c)
+    return "secret", "hex:" .. (value:gsub(".", function(c)
       return ("%02x"):format(c:byte())
     end))
   end
