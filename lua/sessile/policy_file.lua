@@ -31,7 +31,8 @@ end
 --- The table that a source returns; {}: none, or it needs more than a table constructor does.
 function policy_file.table_of(source, path)
   local env = { math = dialect.math, string = string, table = dialect.table,
-    utf8 = dialect.utf8, ipairs = ipairs, pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,
+    utf8 = dialect.utf8, ipairs = ipairs, pairs = pairs, tostring = tostring,
+    tonumber = tonumber, type = type, select = select,
     assert = assert, error = error, setmetatable = setmetatable,
     require = function() return {} end }
   local chunk = load(source, "@" .. path, "t", env)
