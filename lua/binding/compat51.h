@@ -72,6 +72,17 @@ COMPAT void compat_rawsetp(lua_State *L, int index, const void *key)
 }
 #define lua_rawsetp compat_rawsetp
 
+COMPAT int compat_newmetatable(lua_State *L, const char *name)
+{
+    int is_new = luaL_newmetatable(L, name);
+    if (is_new) {
+        lua_pushstring(L, name);
+        lua_setfield(L, -2, "__name");
+    }
+    return is_new;
+}
+#define luaL_newmetatable compat_newmetatable
+
 /* ---- user values */
 
 COMPAT void *compat_newuserdatauv(lua_State *L, size_t size, int values)
