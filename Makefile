@@ -25,6 +25,10 @@ TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql re
 # For schema.so, JSON Schema by a library in C++. Without them everything else is built.
 SCHEMA_PACKAGES := g++ libvalijson-dev rapidjson-dev
 TEST_PACKAGES  += $(SCHEMA_PACKAGES) $(SERVICE_PACKAGES)
+# For the module for LuaJIT, where there is also a static library of Lua 5.4. Without them everything
+# else is built.
+LUAJIT_PACKAGES := libluajit-5.1-dev
+TEST_PACKAGES  += $(LUAJIT_PACKAGES)
 # Foreign ends of gRPC and HTTP, and Google's own JSON of messages, which judge ours; a test says so when
 # its own is absent.
 TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler grpc-proto nghttp2-client curl openssl
@@ -32,9 +36,9 @@ TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler grpc-proto n
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES)
-SOAK_PACKAGES  := clang libclang-rt-14-dev
+SOAK_PACKAGES  := clang libclang-rt-14-dev neovim
 # What looks at terminals and pages as a person does; specs that need one say so without it.
-VIEW_PACKAGES  := tmux chromium zsh fish man-db
+VIEW_PACKAGES  := tmux chromium zsh fish man-db neovim
 
 # Said before anything is compiled.
 COMPILING := $(filter all build everything install service,$(or $(MAKECMDGOALS),all))
@@ -56,6 +60,8 @@ LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
 
 LUA_INCLUDE ?= /usr/include/lua5.4
 LUA_LIB     ?= -llua5.4
+# Its code becomes a hidden part of libsessile; empty: libsessile is linked with LUA_LIB instead.
+LUA_STATIC  ?= $(if $(filter -llua5.4,$(LUA_LIB)),$(wildcard $(shell $(CC) -print-file-name=liblua5.4.a 2>/dev/null)))
 ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lstemmer -lutf8proc -lsqlite3 -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
@@ -120,6 +126,12 @@ SHARED_H := $(SHARED_H:engine/%=$(BUILD)/include/%)
 A    := $(BUILD)/libsessile.a
 SO   := $(BUILD)/libsessile.so.$(VERSION)
 CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
+# The module for LuaJIT, whose interface of C is that of Lua 5.1. It has a Lua 5.4 of its own.
+LUAJIT_INCLUDE ?= /usr/include/luajit-2.1
+HAS_LUAJIT := $(and $(LUA_STATIC),$(if $(SANITIZED),,yes),$(wildcard $(LUAJIT_INCLUDE)/lua.h))
+CORE_JIT := $(if $(HAS_LUAJIT),$(BUILD)/luajit/sessile/core.so)
+BINDING_JIT := $(patsubst %.c,$(OBJ)/luajit/%.o,$(call sources,lua/binding/*.c) \
+                 $(filter-out %/lua_config.c,$(call sources,engine/policy/lua_*.c)))
 BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 # The executable with a clock that specs set.
 CLOCKED := $(if $(COMMAND),$(BUILD)/clock/sessile)
@@ -147,8 +159,9 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 all: build
 always:
-build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
+build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(CORE_JIT) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
+	$(if $(CORE_JIT),,$(if $(SANITIZED),,@echo 'Built without the module for LuaJIT, which needs: $(LUAJIT_PACKAGES)'))
 service: $(SERVER) $(REMOTE)
 everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval $(BUILD)/proto/service/sessile_pb2.py
@@ -189,6 +202,12 @@ $(OBJ)/lua/binding/%.o: lua/binding/%.c Makefile | $(SHARED_H)
 	@mkdir -p $(@D)
 	$(COMPILE) $(BINDING_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
+# For LuaJIT: the same files, and those of engine/policy that convert values.
+$(OBJ)/luajit/%.o: %.c lua/binding/compat51.h Makefile | $(SHARED_H)
+	@mkdir -p $(@D)
+	$(COMPILE) -include lua/binding/compat51.h -DSESSILE_BUILD -fvisibility=hidden -Iengine -Iengine/include \
+	    -Ilua/binding -I$(LUAJIT_INCLUDE) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
 $(OBJ)/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(COMPILE) -Iengine -Iengine/include -Itests -I$(LUA_INCLUDE) $(DOOR) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
@@ -198,18 +217,29 @@ $(OBJ)/examples/%.o: examples/%.c Makefile
 	$(COMPILE) -DPOLICIES='"$(CURDIR)/policies"' -Iengine/include $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # ---- the library ---------------------------------------------------------------------
-# One object in which every hidden name is local: no internal name can meet a host's.
+# One object in which every hidden name is local: no internal name can meet a host's. It contains the
+# parts of Lua 5.4 that the engine uses, also as local names: the host may have a Lua of another version.
+WHOLE    := $(OBJ)/sessile.o
+OWN_LUA  := $(if $(LUA_STATIC),$(OBJ)/lua.a)
+SO_LIBS  := $(ENGINE_LIBS) $(if $(OWN_LUA),,$(LUA_LIB))
+# Streams of the C library are variables, which code compiled for programs reads in a way that a shared
+# library cannot contain.
+$(OBJ)/lua.a: $(LUA_STATIC) Makefile
+	@mkdir -p $(@D)
+	$(OBJCOPY) $(foreach stream,stdin stdout stderr,--redefine-sym $(stream)=own_lua_$(stream)) $< $@
+# Made again when the Lua of its own comes or goes.
+$(OBJ)/own-lua: always
+	@mkdir -p $(@D)
+	@echo '$(LUA_STATIC)' | cmp -s - $@ || echo '$(LUA_STATIC)' > $@
+$(OBJ)/engine.o: $(ENGINE) $(OWN_LUA) $(OBJ)/own-lua
+	$(LD) -r -o $@ $(ENGINE) $(OWN_LUA)
+$(WHOLE): $(OBJ)/engine.o
+	$(OBJCOPY) --wildcard --keep-global-symbol='sessile_*' $< $@
 
-$(A): $(ENGINE)
+$(A): $(if $(ENGINE),$(WHOLE))
 	@mkdir -p $(@D)
 	@rm -f $@
-ifneq ($(ENGINE),)
-	$(LD) -r -o $(OBJ)/sessile.o $^
-	$(OBJCOPY) --localize-hidden $(OBJ)/sessile.o
-	$(AR) rcs $@ $(OBJ)/sessile.o
-else
-	$(AR) rcs $@
-endif
+	$(AR) rcs $@ $^
 
 # The same objects, names intact, for tests that look inside.
 $(BUILD)/internal.a: $(ENGINE)
@@ -217,14 +247,14 @@ $(BUILD)/internal.a: $(ENGINE)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(SO): $(ENGINE)
+$(SO): $(WHOLE)
 	@mkdir -p $(@D)
-	$(LINK) -shared $(if $(SANITIZED),,-Wl,-z,defs) -Wl,-soname,libsessile.so.0 -o $@ $^ $(LIBS)
+	$(LINK) -shared $(if $(SANITIZED),,-Wl,-z,defs) -Wl,-soname,libsessile.so.0 -o $@ $^ $(SO_LIBS)
 	@ln -sf $(@F) $(BUILD)/libsessile.so.0
 	@ln -sf $(@F) $(BUILD)/libsessile.so
 
 fill_pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
-              -e 's|@LIBS@|$(LIBS) -lm -ldl -pthread|' engine/sessile.pc.in
+              -e 's|@LIBS@|$(SO_LIBS) -ldl -pthread|' engine/sessile.pc.in
 $(BUILD)/sessile.pc: engine/sessile.pc.in Makefile
 	@mkdir -p $(@D)
 	@$(fill_pc) > $@
@@ -346,6 +376,15 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
 
+# The engine's own conversions are for its own Lua, and as hidden as that.
+$(OBJ)/engine-luajit.o: $(OBJ)/engine.o
+	$(OBJCOPY) --wildcard --localize-symbol='!lua_config_*' \
+	    $(foreach names,lua_* luaL_* luaopen_*,--localize-symbol='$(names)') $< $@
+$(CORE_JIT): $(BINDING_JIT) $(OBJ)/engine-luajit.o
+	@mkdir -p $(@D)
+	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
+	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
+
 # A shared object with a store finds sessile_copy() and sessile_free() in the program.
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
@@ -408,7 +447,7 @@ $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(A)
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $^ $(SO_LIBS)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
@@ -588,8 +627,11 @@ P = $(abspath $(PREFIX))
 say_environment = printf '%s\n' 'To use it from there, put these lines into your shell, or into its profile:' \
     'export PATH="$(P)/bin:$$PATH"' \
     'export LUA_PATH_5_4="$(P)/share/lua/5.4/?.lua;$(P)/share/lua/5.4/?/init.lua;;" LUA_CPATH_5_4="$(P)/lib/lua/5.4/?.so;;"' \
-    'export PKG_CONFIG_PATH="$(P)/lib/pkgconfig" LD_LIBRARY_PATH="$(P)/lib"'
+    'export PKG_CONFIG_PATH="$(P)/lib/pkgconfig" LD_LIBRARY_PATH="$(P)/lib"' \
+    $(if $(CORE_JIT),'export LUA_PATH="$(P)/share/lua/5.1/?.lua;$(P)/share/lua/5.1/?/init.lua;;" LUA_CPATH="$(P)/lib/lua/5.1/?.so;;"')
 
+# What needs Lua 5.4: the command line, the kit of tests of policies, the demonstration.
+NOT_JIT := -not -path './cli/*' -not -path './testing/*' -not -name 'demo*.lua'
 D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
@@ -610,6 +652,9 @@ install: build
 	$(if $(wildcard $(SERVER)),sed -i 's|@PREFIX@|$(PREFIX)|' $(D)/lib/systemd/system/sessile.service)
 	cd lua/sessile && find . -name '*.lua' \
 	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
+	$(if $(CORE_JIT),install -D -m 755 $(CORE_JIT) $(D)/lib/lua/5.1/sessile/core.so)
+	$(if $(CORE_JIT),cd lua/sessile && find . $(NOT_JIT) -name '*.lua' \
+	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.1/sessile/{} \;)
 	find policies -maxdepth 1 -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
 	install -d $(D)/share/sessile/policies/screens
 	install -m 644 $(wildcard policies/screens/*.lua) $(D)/share/sessile/policies/screens

@@ -182,6 +182,10 @@ void *os_library_open(const char *name);
  * library has no such symbol. */
 int os_library_find(void *library, const char *symbol, void *out, size_t size);
 void os_library_close(void *library);
+/* The address of a symbol that the whole process sees; NULL: there is none. */
+const void *os_symbol(const char *symbol);
+/* 1 when both addresses belong to the same program or library. */
+int os_same_object(const void *one, const void *other);
 
 /* Syncs the folder that holds path (the current one, when path is one name). 0, or -1 and
  * errno. */

@@ -31,3 +31,15 @@ void os_library_close(void *library)
     if (library)
         dlclose(library);
 }
+
+const void *os_symbol(const char *symbol)
+{
+    return dlsym(RTLD_DEFAULT, symbol);
+}
+
+int os_same_object(const void *one, const void *other)
+{
+    Dl_info of_one, of_other;
+    return dladdr(one, &of_one) && dladdr(other, &of_other) &&
+           of_one.dli_fbase == of_other.dli_fbase;
+}

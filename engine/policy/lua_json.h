@@ -2,8 +2,10 @@
  * lua_json.h: JSON text to Lua values and back, by one rule for policies and Lua hosts.
  *
  * To Lua: null is the light userdata NULL. Integers that fit 64 bits are integers, other
- * numbers are floats. Arrays are tables with the array metatable, so that an empty one is
- * written as [] again. Objects are plain tables; of duplicate keys the last one wins.
+ * numbers are floats. In LuaJIT, where numbers are doubles, an integer beyond 2^53 is
+ * kept as text (lua_json_verbatim), and a whole number up to that is an integer. Arrays
+ * are tables with the array metatable, so that an empty one is written as [] again.
+ * Objects are plain tables; of duplicate keys the last one wins.
  *
  * To JSON: a table with the array metatable, or whose keys are exactly 1..n (n >= 1), is
  * an array; {} is an object. Keys of objects are sorted by bytes. Integers are written as
@@ -51,7 +53,8 @@ void lua_json_mark_array(lua_State *L, int index);
 void lua_json_verbatim(lua_State *L, const char *text, size_t size);
 
 /* Replaces the table at index, and tables in it, by proxies that read the same and
- * refuse assignment. lua_json_text() writes them like the originals. */
+ * refuse assignment. lua_json_text() writes them like the originals. In LuaJIT they stay
+ * as they are. */
 void lua_json_freeze(lua_State *L, int index);
 /* If the value at index is such a proxy, pushes the original table and returns 1; else
  * 0. */

@@ -156,6 +156,25 @@ static void read_string(reader *r)
     luaL_pushresultsize(&buffer, (size_t)(out - start));
 }
 
+/* 1 for an integer that L has no number for: it stays as it is written. Numbers of LuaJIT
+ * are doubles, and there are none of more than 2^53 whose neighbours are numbers too. */
+static int is_inexact(const char *text, size_t size)
+{
+#if LUA_VERSION_NUM >= 503
+    (void)text, (void)size;
+    return 0;
+#else
+    static const char greatest[] = "9007199254740992";
+    size_t digits = sizeof greatest - 1;
+    for (size_t i = 0; i < size; i++)
+        if (memchr(".eE", text[i], 3))
+            return 0;
+    if (*text == '-')
+        text++, size--;
+    return size > digits || (size == digits && memcmp(text, greatest, digits) > 0);
+#endif
+}
+
 /* Copies the span of a number into a buffer with a NUL, for Lua's own reader, which
  * handles another decimal point of the host. */
 static void read_number(reader *r)
@@ -170,6 +189,10 @@ static void read_number(reader *r)
     size = (size_t)(r->at - from);
     if (size == 0)
         malformed(r);
+    if (is_inexact(from, size)) {
+        lua_json_verbatim(r->L, from, size);
+        return;
+    }
     if (size < sizeof small) {
         memcpy(small, from, size);
         small[size] = 0;

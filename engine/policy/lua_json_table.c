@@ -88,6 +88,8 @@ int lua_json_thaw(lua_State *L, int index)
 
 void lua_json_freeze(lua_State *L, int index)
 {
+    if (LUA_VERSION_NUM < 502)
+        return; /* nothing could be iterated there, or have its length taken */
     index = lua_absindex(L, index);
     luaL_checkstack(L, 6, "too deeply nested");
     if (lua_json_kind(L, index) == LUA_JSON_FROZEN)

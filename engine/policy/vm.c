@@ -12,6 +12,7 @@
 #include <lauxlib.h>
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
+#include "policy/own_lua.h"
 
 /* No string is larger: comparing two of this size may take 0.1 s, in one instruction. */
 #define STRING_MAX ((size_t)16 << 20)
@@ -210,10 +211,14 @@ static int open_vm(lua_State *L)
 sessile_status vm_new(vm **out, const policy_limits *limits, const os_table *os,
                       const allocator *a, sessile_error *err)
 {
-    vm *v = mem_zalloc(a, sizeof *v);
+    vm *v;
     int status;
 
     *out = NULL;
+    status = own_lua_check(err);
+    if (status)
+        return status;
+    v = mem_zalloc(a, sizeof *v);
     if (!v)
         return fail_nomem(err);
     v->alloc = *a;

@@ -21,8 +21,8 @@
 #include "sessile_guard.h"
 #include "sessile_memory.h"
 
-#if LUA_VERSION_NUM < 504
-#error "the binding wants Lua 5.4"
+#if LUA_VERSION_NUM < 504 && !defined(BINDING_COMPAT51_H)
+#error "the binding wants Lua 5.4, or LuaJIT and compat51.h"
 #endif
 
 #define BINDING_STORE   "sessile.core.Store"
@@ -266,6 +266,9 @@ binding_function binding_open_records;
 binding_store_method binding_store_open_over;
 binding_session_method binding_session_records;
 binding_function binding_now;
+
+/* random.c: random(seed) -> function([n]), as random of a policy's ctx */
+binding_function binding_random;
 /* The strings of the list at index, which anchors them; pushes what holds the array. */
 sessile_slice *binding_records(lua_State *L, int index, size_t *count);
 

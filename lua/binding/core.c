@@ -74,6 +74,7 @@ static const luaL_Reg functions[] = {
     {"migrate", binding_migrate},
     {"open_records", binding_open_records},
     {"now", binding_now},
+    {"random", binding_random},
     {"on_misuse", binding_on_misuse},
     {"config", binding_config},
     {"stays_below", binding_stays_below},

@@ -2,6 +2,9 @@
 -- functions are called. What a call has written is handed to `save` before it returns success.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
+
+local table = dialect.table
 
 local kept = {}
 
@@ -125,26 +128,11 @@ local function hindrance(self)
   end
 end
 
---- Saves the records that are not saved yet. Returns true, also if the host chose not to keep them;
---- or nil, message, code.
-function session_methods:keep(reason)
-  local rows, message, code, retry_ms, rule = self.core:records(self.saved)
-  if not rows then
-    return nil, message, code, retry_ms, rule
-  elseif #rows == 0 then
-    return true
-  end
-  message, code, retry_ms, rule = hindrance(self)
-  if message then
-    return nil, message, code, retry_ms, rule
-  end
+-- Asks the host to save rows. Returns what keep does.
+local function save_rows(self, rows, reason)
   local count = self.saved + #rows
-  self.saving = true
-  -- a coroutine that is closed while it waits leaves the door open
-  local _ <close> = setmetatable({}, { __close = function() self.saving = false end })
   local about = ("saving session %s"):format(self.shown)
-  local answer
-  answer, message, code = kept.ask(about, self.functions.save, self.outer,
+  local answer, message, code = kept.ask(about, self.functions.save, self.outer,
     { count = count, records = rows }, self.saved,
     kept.call_context(self.names, reason, self.timeout_ms))
   self.failed = nil
@@ -163,6 +151,25 @@ function session_methods:keep(reason)
     return nil, self.failed, code
   end
   return true
+end
+
+--- Saves the records that are not saved yet. Returns true, also if the host chose not to keep them;
+--- or nil, message, code.
+function session_methods:keep(reason)
+  local rows, message, code, retry_ms, rule = self.core:records(self.saved)
+  if not rows then
+    return nil, message, code, retry_ms, rule
+  elseif #rows == 0 then
+    return true
+  end
+  message, code, retry_ms, rule = hindrance(self)
+  if message then
+    return nil, message, code, retry_ms, rule
+  end
+  self.saving = true
+  -- a coroutine that is closed while it waits leaves the door open
+  local door = setmetatable({}, { __close = function() self.saving = false end })
+  return dialect.closing(door, function() return save_rows(self, rows, reason) end)
 end
 
 --- Tries again to save.

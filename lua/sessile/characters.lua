@@ -8,6 +8,9 @@
 -- Characters that mean something to a terminal or a page are handled where a text is shown.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
+
+local utf8 = dialect.utf8
 
 local characters = {}
 
@@ -134,7 +137,7 @@ function characters.inert(json)
       return ("\\u%04x"):format(code)
     end
     code = code - 0x10000
-    return ("\\u%04x\\u%04x"):format(0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
+    return ("\\u%04x\\u%04x"):format(0xD800 + math.floor(code / 0x400), 0xDC00 + code % 0x400)
   end)
 end
 

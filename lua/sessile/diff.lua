@@ -40,7 +40,7 @@ local function preview(message)
     return content
   end
   local cut = preview_bytes
-  while cut > 0 and content:byte(cut + 1) & 0xc0 == 0x80 do
+  while cut > 0 and content:find("^[\128-\191]", cut + 1) do
     cut = cut - 1
   end
   return content:sub(1, cut) .. "…"

@@ -5,10 +5,13 @@
 
 local agents = require "sessile.agents"
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local inherited = require "sessile.inherited"
 local names = require "sessile.names"
 local options = require "sessile.options"
 local settings = require "sessile.interaction.settings"
+
+local utf8 = dialect.utf8
 
 local family = {}
 
@@ -96,8 +99,7 @@ local function with_parent(self, who, into, use)
   if not parent then
     return nil, message, code, retry_ms, rule
   end
-  local guard <close> = parent
-  return use(guard)
+  return dialect.closing(parent, use)
 end
 
 local PROMPT = "You are given the record of a task that was handed to an assistant. Say what "

@@ -4,8 +4,11 @@
 -- policies and settings of the store that it was made from.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local options = require "sessile.options"
 local screens = require "sessile.screens"
+
+local math = dialect.math
 
 -- view(store, core): a store over the core of a view; set by store.lua.
 local guard = { methods = {} }

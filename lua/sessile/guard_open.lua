@@ -74,9 +74,12 @@ end
 local function schemas_of(given)
   local read = {}
   for kind, schema in pairs(given or {}) do
-    local file <close> = type(schema) == "string" and not schema:find "^%s*{"
+    local file = type(schema) == "string" and not schema:find "^%s*{"
       and io.open(schema, "rb") or nil
-    read[kind] = file and file:read "a" or schema
+    read[kind] = file and file:read "*a" or schema
+    if file then
+      file:close()
+    end
     if type(read[kind]) == "string" and not read[kind]:find "^%s*{" then
       return nil, ("guard: schemas.%s: there is no JSON Schema in %s"):format(kind, schema),
         file and "EINVALID" or "ENOTFOUND"

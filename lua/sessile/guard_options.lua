@@ -7,9 +7,12 @@
 -- "rate_limits.searches". What was read can be read again. profiles.lua has what each profile sets.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local nearest = require "sessile.nearest"
 local profiles = require "sessile.profiles"
 local times = require "sessile.times"
+
+local math = dialect.math
 
 local guard_options = {}
 

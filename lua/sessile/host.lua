@@ -8,6 +8,7 @@
 -- run is dropped, but the turn does not fail.
 
 local answers = require "sessile.answers"
+local dialect = require "sessile.dialect"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -188,12 +189,9 @@ function host.wrap(run, session, kind, chosen, model, state)
   }, meta)
 end
 
---- Runs to the end and returns the outcome. finish, when given, is called with the core run
---- before it is closed: true, or false, message, code.
-function host.drive(run, finish)
-  local guard <close> = run
+local function to_its_end(run, finish)
   while true do
-    local need, message, code, retry_ms, rule = guard:step()
+    local need, message, code, retry_ms, rule = run:step()
     if not need then
       return nil, message, code, retry_ms, rule
     end
@@ -201,22 +199,28 @@ function host.drive(run, finish)
       break
     end
     local ok
-    ok, message, code, retry_ms, rule = guard:answer(need)
+    ok, message, code, retry_ms, rule = run:answer(need)
     if not ok then
       return nil, message, code, retry_ms, rule
     end
-    local deferred = guard:outcome()
+    local deferred = run:outcome()
     if deferred and deferred.status == "paused" then
       return deferred
     end
   end
   if finish then
-    local ok, message, code, retry_ms, rule = finish(guard._core)
+    local ok, message, code, retry_ms, rule = finish(run._core)
     if not ok then
       return nil, message, code, retry_ms, rule
     end
   end
-  return guard:outcome()
+  return run:outcome()
+end
+
+--- Runs to the end and returns the outcome. finish, when given, is called with the core run
+--- before it is closed: true, or false, message, code.
+function host.drive(run, finish)
+  return dialect.closing(run, to_its_end, finish)
 end
 
 return host

@@ -3,9 +3,9 @@
 -- Loading the module has no side effect: it touches no file, sets no global and changes no library
 -- table. An expected failure returns nil, message, "ECODE"; misuse raises an error.
 
-if _VERSION ~= "Lua 5.4" then
-  error(("sessile needs Lua 5.4, and this is %s: run the program with lua5.4, or with sessile run")
-    :format(rawget(_G, "jit") and rawget(_G, "jit").version or _VERSION), 0)
+if _VERSION ~= "Lua 5.4" and not rawget(_G, "jit") then
+  error(("sessile needs Lua 5.4 or LuaJIT, and this is %s: run the program with lua5.4, with "
+    .. "luajit, or with sessile run"):format(_VERSION), 0)
 end
 
 local agent = require "sessile.interaction.agent"

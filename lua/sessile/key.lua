@@ -4,6 +4,7 @@
 -- and not kept. Lua cannot wipe a string: to keep a secret out of Lua's memory use .env or .file,
 -- which the engine reads itself.
 
+local dialect = require "sessile.dialect"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 
@@ -68,12 +69,20 @@ local function run(words)
   for i, word in ipairs(words) do
     quoted[i] = quote(word)
   end
-  local pipe, why = io.popen("exec " .. table.concat(quoted, " "), "r")
+  local command = "exec " .. table.concat(quoted, " ")
+  if dialect.is_luajit then -- whose pipes do not tell how a program ended
+    command = "(" .. command .. "); printf '\n%d' $?"
+  end
+  local pipe, why = io.popen(command, "r")
   if not pipe then
     return nil, ("the key command '%s' cannot be started: %s"):format(words[1], why), "ESEALED"
   end
   local text = pipe:read("a")
   local ok, how, number = pipe:close()
+  if dialect.is_luajit then
+    text, number = text:match "^(.*)\n(%d+)$"
+    ok, how = number == "0", "exit"
+  end
   if not ok then
     return nil, ("the key command '%s' failed (%s %s): see what it said on stderr")
       :format(words[1], how, number), "ESEALED"
@@ -153,7 +162,7 @@ function key.of_records(who, value)
       return nil, ("an adapter's key has 32 bytes, this one has %d: a passphrase is not accepted")
         :format(#value), "EINVALID"
     end
-    return "secret", "hex:" .. (value:gsub("[\0-\255]", function(c)
+    return "secret", "hex:" .. (value:gsub(".", function(c)
       return ("%02x"):format(c:byte())
     end))
   end

@@ -36,13 +36,15 @@ end
 
 --- A status, or a list of them, as bits.
 function life.statuses(who, given)
-  local bits = 0
+  local bits, seen = 0, {}
   for _, name in ipairs(type(given) == "table" and given or { given }) do
     if not STATUS[name] then
       options.misuse(("%s: option 'status': \"active\", \"suspended\", \"archived\", "
         .. "\"expired\" or \"deleted\" expected, got %q"):format(who, tostring(name)))
     end
-    bits = bits | STATUS[name]
+    if not seen[name] then
+      bits, seen[name] = bits + STATUS[name], true
+    end
   end
   return bits
 end

@@ -4,6 +4,7 @@
 -- methods that read are in memory_read.lua.
 
 local agents = require "sessile.agents"
+local dialect = require "sessile.dialect"
 local embed = require "sessile.memory_embed"
 local import = require "sessile.memory_import"
 local memory_runs = require "sessile.memory_runs"
@@ -13,6 +14,8 @@ local options = require "sessile.options"
 local read = require "sessile.memory_read"
 local settings = require "sessile.memory_settings"
 local view = require "sessile.memory_view"
+
+local math = dialect.math
 
 local memory = {}
 local methods = {}

@@ -112,7 +112,7 @@ local function busy(rows)
   table.sort(list, function(a, b)
     return a.entries > b.entries or a.entries == b.entries and a.session < b.session
   end)
-  local median = list[1] and list[#list // 2 + 1].entries
+  local median = list[1] and list[math.floor(#list / 2) + 1].entries
   local found = {}
   for _, one in ipairs(list) do
     if #list >= 3 and one.entries >= LEAST and one.entries >= TIMES * median then

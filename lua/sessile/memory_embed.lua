@@ -3,9 +3,12 @@
 --
 -- A failure costs the vectors' leg of a search, never the search: words find what they find.
 
+local dialect = require "sessile.dialect"
 local embedding = require "sessile.model.embedding"
 local memory_runs = require "sessile.memory_runs"
 local options = require "sessile.options"
+
+local utf8 = dialect.utf8
 
 local embed = {}
 

@@ -5,8 +5,11 @@
 -- entry, found by the headings above it too. Everything else is refused with what it looks like.
 
 local answers = require "sessile.answers"
+local dialect = require "sessile.dialect"
 local times = require "sessile.times"
 local view = require "sessile.memory_view"
+
+local utf8 = dialect.utf8
 
 local import = {}
 

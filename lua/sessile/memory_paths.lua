@@ -5,7 +5,10 @@
 -- one with "..", "." or nothing between two slashes is refused. A folder is what keys begin with.
 -- Texts of results are those of the tool's published contract. Entries without a key have no path.
 
+local dialect = require "sessile.dialect"
 local access = require "sessile.memory_access"
+
+local math = dialect.math
 
 local paths = {}
 

@@ -2,6 +2,7 @@
 --
 -- A list and a search take the same filter. memory_named.lua says which entry a caller names.
 
+local dialect = require "sessile.dialect"
 local audit = require "sessile.memory_audit"
 local core = require "sessile.core"
 local embed = require "sessile.memory_embed"
@@ -11,6 +12,8 @@ local options = require "sessile.options"
 local times = require "sessile.times"
 local view = require "sessile.memory_view"
 local why = require "sessile.memory_why"
+
+local math = dialect.math
 
 local read = {}
 local methods = {}

@@ -5,8 +5,11 @@
 -- the next. No real model is asked: a scripted one answers from the request alone.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local members = require "sessile.import.parts"
 local sessile = require "sessile"
+
+local utf8 = dialect.utf8
 
 local memory_replay = {}
 
@@ -109,16 +112,8 @@ end
 local methods = {}
 local meta = { __index = methods }
 
---- Plays a recording (from sessile.import). Returns its ledger; nil, message, code.
----@param records fun(): sessile.import.record?
----@return sessile.memory_replay.ledger?
----@return string? message
----@return string? code
-function methods:run(records)
-  local ledger = { turns = 0, messages = 0, model_calls = 0, events = {}, recalled = 0, written = 0,
-    pending = 0, ended = 0, confirmed = 0, refused = 0 }
-  self.ledger = ledger
-  local session <close> = assert(self.store:create { agent = AGENT, user = USER })
+-- Plays it in a session and fills in the ledger.
+local function play(session, self, records, ledger)
   for record in records do
     if record.kind == "turn" then
       local list = {}
@@ -143,6 +138,19 @@ function methods:run(records)
     end
   end
   return ledger
+end
+
+--- Plays a recording (from sessile.import). Returns its ledger; nil, message, code.
+---@param records fun(): sessile.import.record?
+---@return sessile.memory_replay.ledger?
+---@return string? message
+---@return string? code
+function methods:run(records)
+  local ledger = { turns = 0, messages = 0, model_calls = 0, events = {}, recalled = 0, written = 0,
+    pending = 0, ended = 0, confirmed = 0, refused = 0 }
+  self.ledger = ledger
+  local session = assert(self.store:create { agent = AGENT, user = USER })
+  return dialect.closing(session, play, self, records, ledger)
 end
 
 --- Closes the store.

@@ -4,9 +4,12 @@
 -- nothing else. A failed answer costs what it was for; it is said in the outcome.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local host = require "sessile.host"
 local policy = require "sessile.policy"
 local settings = require "sessile.memory_settings"
+
+local table = dialect.table
 
 local runs = {}
 
@@ -62,7 +65,7 @@ local function room_of(about, asks)
     live = live + ((row.memory == target or not target) and 1 or 0)
   end
   local room = { memory = target or rawget(about.memory, "_user") and "user" or "agent",
-    writes = WRITES, ends = math.max(ENDS, live // 10) }
+    writes = WRITES, ends = math.max(ENDS, math.floor(live / 10)) }
   for _, list in ipairs { about.asked, asks } do
     for _, ask in ipairs(list) do
       local first = ask.arguments[1]
@@ -161,10 +164,7 @@ local function answer(core_run, need, about)
   return core_run:reply(text)
 end
 
---- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of
---- the host), session (or nil), memory (what ctx.memory of a host's hook reads).
-function runs.drive(core_run, about)
-  local _ <close> = core_run
+local function to_its_end(core_run, about)
   about.log = about.log or {}
   while true do
     local need, message, code, retry_ms, rule = core_run:step()
@@ -184,6 +184,12 @@ function runs.drive(core_run, about)
     outcome.log = (outcome.log or "") .. table.concat(about.log, "\n") .. "\n"
   end
   return outcome, message, code, retry_ms, rule
+end
+
+--- Steps a core run to its end and returns its outcome. about: model, embed, hosts (functions of
+--- the host), session (or nil), memory (what ctx.memory of a host's hook reads).
+function runs.drive(core_run, about)
+  return dialect.closing(core_run, to_its_end, about)
 end
 
 --- What `about` of drive has of a session, or of an agent (session nil).

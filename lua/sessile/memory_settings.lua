@@ -3,9 +3,12 @@
 -- A setting is the agent's if the agent has it, else the store's. Of both, what a call says holds.
 -- `open` is the store's alone.
 
+local dialect = require "sessile.dialect"
 local embedding = require "sessile.model.embedding"
 local options = require "sessile.options"
 local times = require "sessile.times"
+
+local math = dialect.math
 
 local settings = {}
 

@@ -4,10 +4,13 @@
 -- of Claude's memory tool (memory_paths.lua). What a tool may do is decided in memory_access.lua.
 -- Values are quoted as recall quotes them.
 
+local dialect = require "sessile.dialect"
 local access = require "sessile.memory_access"
 local characters = require "sessile.characters"
 local options = require "sessile.options"
 local paths = require "sessile.memory_paths"
+
+local math, utf8 = dialect.math, dialect.utf8
 
 local tools = {}
 
@@ -27,7 +30,7 @@ end
 -- An entry on one line: [user/2a, 2026-03-02, agent, fact] editor: "prefers vim"
 local function line(row, is_whole)
   return ("- [%s, %s, %s, %s] %s%s"):format(access.name(row), os.date("!%Y-%m-%d",
-    row.time // 1000), row.source, row.kind,
+    math.floor(row.time / 1000)), row.source, row.kind,
     row.key and characters.quoted(row.key) .. ": " or "", quoted(row.value, is_whole))
 end
 

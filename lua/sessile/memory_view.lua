@@ -14,6 +14,9 @@
 
 local characters = require "sessile.characters"
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
+
+local utf8 = dialect.utf8
 
 local view = {}
 

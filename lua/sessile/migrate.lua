@@ -40,13 +40,15 @@ end
 local PARTS = { sessions = 1, keyring = 2, users = 4 }
 
 local function parts_of(who, list)
-  local bits = 0
+  local bits, seen = 0, {}
   for _, name in ipairs(list or {}) do
     if not PARTS[name] then
       options.misuse(("%s: option 'parts': \"sessions\", \"keyring\" or \"users\" expected, got %s")
         :format(who, tostring(name)))
     end
-    bits = bits | PARTS[name]
+    if not seen[name] then
+      bits, seen[name] = bits + PARTS[name], true
+    end
   end
   return bits
 end
@@ -115,7 +117,7 @@ function migrate.methods:backup(path, given)
   end
   local copied, message, code, retry_ms, rule = run(self._core, { url = backup_url(path) }, {
     from_url = self._url,
-    parts = opts.keys and PARTS.sessions | PARTS.keyring or nil, whole = not opts.update,
+    parts = opts.keys and PARTS.sessions + PARTS.keyring or nil, whole = not opts.update,
     into = opts.update, mirror = opts.update, progress = opts.progress,
   })
   if not copied or not opts.keys then
@@ -125,7 +127,7 @@ function migrate.methods:backup(path, given)
   local secrets
   secrets, message, code, retry_ms, rule = run(self._core, { url = backup_url(opts.keys) }, {
     from_url = self._url,
-    parts = PARTS.keyring | PARTS.users, whole = not opts.update, into = opts.update,
+    parts = PARTS.keyring + PARTS.users, whole = not opts.update, into = opts.update,
     mirror = opts.update,
   })
   if not secrets then

@@ -33,7 +33,7 @@ return function(word, names)
   if type(word) ~= "string" or #word > LONGEST then
     return nil
   end
-  local most = #word <= 4 and 1 or math.max(2, #word // 3) -- mistakes in the word
+  local most = #word <= 4 and 1 or math.max(2, math.floor(#word / 3)) -- mistakes in the word
   local best, least = nil, math.min(most + 1, #word)
   for name in pairs(names) do
     local d = begins(word, name) and 1 or distance(word, name)

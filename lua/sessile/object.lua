@@ -9,6 +9,7 @@
 -- A handle's own state is in fields that start with an underscore. Assigning to a field that cannot
 -- be set raises an error, so that a misspelled `s.titel = …` is noticed.
 
+local dialect = require "sessile.dialect"
 local options = require "sessile.options"
 
 local object = {}
@@ -28,14 +29,10 @@ local function close(self)
   return true
 end
 
---- Steps a long operation of the core to its end, and closes it. progress(state), when given,
---- is called after each step; if it returns false, the operation stops. Returns the last state
---- with the list of all failures.
-function object.drive(work, progress)
-  local guard <close> = work
+local function to_its_end(work, progress)
   local failures = {}
   while true do
-    local done, state, code = guard:step()
+    local done, state, code = work:step()
     if done == nil then
       return nil, state, code
     end
@@ -48,6 +45,13 @@ function object.drive(work, progress)
       return nil, "the copy was stopped before its end", "ECANCELLED"
     end
   end
+end
+
+--- Steps a long operation of the core to its end, and closes it. progress(state), when given,
+--- is called after each step; if it returns false, the operation stops. Returns the last state
+--- with the list of all failures.
+function object.drive(work, progress)
+  return dialect.closing(work, to_its_end, progress)
 end
 
 --- Makes a metatable.

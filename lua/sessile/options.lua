@@ -6,8 +6,11 @@
 -- the engine can judge (too large, unknown file) are passed on and fail with nil, message, code.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local nearest = require "sessile.nearest"
 local times = require "sessile.times"
+
+local math = dialect.math
 
 local options = {}
 

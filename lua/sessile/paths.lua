@@ -4,6 +4,9 @@
 -- only here.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
+
+local utf8 = dialect.utf8
 
 local paths = {}
 
@@ -152,7 +155,7 @@ end
 -- The folder of the build that the loaded module is of, whatever it is called.
 local function build_folder()
   local module = package.searchpath("sessile.core", package.cpath)
-  return module and module:match "^(.*)/lua/sessile/[^/]*$"
+  return module and module:match "^(.*)/%l+/sessile/[^/]*$"
 end
 
 --- Folders that encodings are looked up in, as the engine takes them: the given ones, the user's

@@ -12,8 +12,11 @@
 -- the compaction; the turn does not fail.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
+
+local table = dialect.table
 
 local policy = {}
 
@@ -57,7 +60,7 @@ local function host_step(who, spec, position, resolved)
   local bits = 0
   for name, bit in pairs(hooks) do
     if spec[name] then
-      bits = bits | bit
+      bits = bits + bit
     end
   end
   if bits == 0 then
@@ -195,27 +198,6 @@ local function sorted_pairs(t)
   end
 end
 
--- Splitmix64, seeded by an FNV-1a of the names: the same turn gives the same numbers.
-local function generator(seed)
-  local x = 0xcbf29ce484222325
-  for i = 1, #seed do
-    x = (x ~ seed:byte(i)) * 0x100000001b3
-  end
-  return function(n)
-    x = x + 0x9e3779b97f4a7c15
-    local z = (x ~ (x >> 30)) * 0xbf58476d1ce4e5b9
-    z = (z ~ (z >> 27)) * 0x94d049bb133111eb
-    z = z ~ (z >> 31)
-    if n == nil then
-      return (z >> 11) * 0x1p-53
-    end
-    if math.type(n) ~= "integer" or n < 1 then
-      options.misuse("random: a positive integer expected")
-    end
-    return (z >> 1) % n + 1
-  end
-end
-
 -- A message of a state in the form in which a model gets it.
 local sent = { "role", "content", "author", "tool_calls", "tool_call_id" }
 
@@ -245,7 +227,7 @@ end
 --- The ctx of one host policy in one run. `about` gives session (what ctx.session shows),
 --- model (function(request) -> text | nil, reason) and log (function(text)).
 function policy.context(name, about, now)
-  local random = generator(("%s\0%s\0%s"):format(about.session.id, tostring(now), name))
+  local random = core.random(("%s\0%s\0%s"):format(about.session.id, tostring(now), name))
   return {
     session = about.session,
     memory = about.memory,

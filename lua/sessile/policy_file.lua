@@ -4,6 +4,7 @@
 -- needs. A file that others can write is not loaded here at all. The engine decides what a policy
 -- is; this only describes it.
 
+local dialect = require "sessile.dialect"
 local has_system, system = pcall(require, "sessile.system")
 local paths = require "sessile.paths"
 local policy = require "sessile.policy"
@@ -29,8 +30,9 @@ end
 
 --- The table that a source returns; {}: none, or it needs more than a table constructor does.
 function policy_file.table_of(source, path)
-  local env = { math = math, string = string, table = table, utf8 = utf8, ipairs = ipairs,
-    pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,
+  local env = { math = dialect.math, string = string, table = dialect.table,
+    utf8 = dialect.utf8, ipairs = ipairs, pairs = pairs, tostring = tostring,
+    tonumber = tonumber, type = type, select = select,
     assert = assert, error = error, setmetatable = setmetatable,
     require = function() return {} end }
   local chunk = load(source, "@" .. path, "t", env)

@@ -6,7 +6,10 @@
 -- publish it. The rules are in redact_rules.lua.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local rules = require "sessile.redact_rules"
+
+local table, utf8 = dialect.table, dialect.utf8
 
 local span = core.span
 
@@ -155,7 +158,7 @@ end
 local function bytes_of(text)
   local letters = text:gsub("[-_]", { ["-"] = "+", _ = "/" }):gsub("[^%w+/]", "")
   return core.base64_bytes(letters .. ("="):rep(-#letters % 4))
-    or core.base64_bytes(letters:sub(1, #letters // 4 * 4))
+    or core.base64_bytes(letters:sub(1, #letters - #letters % 4))
 end
 
 -- Whether base64 holds a text in which something is found.

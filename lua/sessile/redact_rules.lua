@@ -4,6 +4,8 @@
 -- file of rules is read without any function in reach, not even the methods of strings, so that it
 -- cannot run code.
 
+local dialect = require "sessile.dialect"
+
 local rules = {}
 
 ---@class sessile.redact.rule
@@ -317,6 +319,9 @@ local function run(text, name)
   local chunk, message = load(text, "=" .. name, "t", {})
   if not chunk then
     return nil, message
+  end
+  if dialect.is_luajit then
+    rawget(_G, "jit").off(chunk, true) -- compiled code calls no hook
   end
   local thread = coroutine.create(chunk)
   local steps, most = 0, collectgarbage "count" + MOST_KIB

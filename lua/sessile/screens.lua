@@ -4,9 +4,12 @@
 -- searched for.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
+
+local math = dialect.math
 
 local screens = {}
 local methods = {}

@@ -2,6 +2,8 @@
 --
 -- It never reads a clock.
 
+local floor = math.floor
+
 local times = {}
 
 local LONGEST = 64 -- bytes of a span as text: a pattern looks at each digit several times
@@ -27,8 +29,8 @@ local function days(year, month, day)
   if month <= 2 then
     year, month = year - 1, month + 12
   end
-  return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5
-    + day - 1 - 719468
+  return 365 * year + floor(year / 4) - floor(year / 100) + floor(year / 400)
+    + floor((153 * (month - 3) + 2) / 5) + day - 1 - 719468
 end
 
 --- The first moment of a day (UTC), in ms since 1970; nil: there is no such day.
@@ -40,7 +42,7 @@ function times.date(year, month, day)
   if month < 1 or month > 12 or day < 1 or day > 31 then
     return nil
   end
-  local next_year, next_month = year + month // 12, month % 12 + 1
+  local next_year, next_month = year + floor(month / 12), month % 12 + 1
   if days(year, month, day) >= days(next_year, next_month, 1) then
     return nil
   end
@@ -67,7 +69,7 @@ end
 ---@param zone integer
 ---@return string
 function times.day(ms, zone)
-  return os.date("!%Y-%m-%d", (ms + zone) // 1000)
+  return os.date("!%Y-%m-%d", floor((ms + zone) / 1000))
 end
 
 --- A moment in ms since 1970, given as a date (UTC) "2026-02-01" or as an age "24h" before `now`

@@ -9,8 +9,11 @@
 --
 -- The engine checks triggers at the end of each turn.
 
+local dialect = require "sessile.dialect"
 local options = require "sessile.options"
 local times = require "sessile.times"
+
+local math, utf8 = dialect.math, dialect.utf8
 
 local triggers = {}
 

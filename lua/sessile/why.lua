@@ -7,7 +7,7 @@ local recalled = require "sessile.recalled"
 local why = {}
 
 local function time(ms)
-  return os.date("!%Y-%m-%d %H:%M UTC", ms // 1000)
+  return os.date("!%Y-%m-%d %H:%M UTC", math.floor(ms / 1000))
 end
 
 local function number(n)

@@ -12,6 +12,7 @@ number=0
 # Objects that know their prefix are compiled again for it: in a copy, other tests use the build.
 mkdir "$copy/obj"
 cp -a "$build/obj/engine" "$build/obj/lua" "$copy/obj"
+[ ! -d "$build/obj/luajit" ] || cp -a "$build/obj/luajit" "$copy/obj"
 cp -a "$build/include" "$build/share" "$copy"
 build=$copy
 
@@ -73,12 +74,46 @@ exported "libsessile.a exports sessile_* only" '^sessile_' -g "$stage/usr/lib/li
 exported "libsessile.so exports sessile_* only" '^sessile_' -D "$stage/usr/lib/libsessile.so"
 exported "core.so exports luaopen_* only" '^luaopen_' -D "$stage/usr/lib/lua/5.4/sessile/core.so"
 
+# What LuaJIT loads: there where a static library of Lua 5.4 and the headers of LuaJIT are.
+jit=$stage/usr/lib/lua/5.1/sessile/core.so
+if [ -e "$jit" ]; then
+    exported "core.so for LuaJIT exports luaopen_* only" '^luaopen_' -D "$jit"
+    in_share() { (cd "$stage/usr/share/lua/5.1/sessile" && find . -type f); }
+    cat >"$stage/jit.lua" <<'LUA'
+local sessile = require "sessile"
+assert(assert(sessile.encoding "o200k_base"):count "hello world" == 2)
+local store = assert(sessile.open("ram:", { key = false, policy = { "sliding_window", messages = 2 } }))
+local s = assert(store:session "s")
+for _ = 1, 3 do
+  assert(s:turn { { role = "user", content = "hello" } })
+end
+assert(#s:context() < 3)
+LUA
+    { LUA_PATH="$stage/usr/share/lua/5.1/?.lua;$stage/usr/share/lua/5.1/?/init.lua;;" \
+        LUA_CPATH="$stage/usr/lib/lua/5.1/?.so;;" luajit "$stage/jit.lua" &&
+        ! in_share | grep -E '/(cli|testing)/|/demo'; } >"$stage/said" 2>&1
+    report $? "the module for LuaJIT, the encodings and policies, and nothing that only Lua 5.4 reads"
+    in_share | while read -r file; do
+        luajit -bl "$stage/usr/share/lua/5.1/sessile/$file" >/dev/null || echo "$file"
+    done >"$stage/said" 2>&1
+    [ ! -s "$stage/said" ]
+    report $? "LuaJIT reads each file of it"
+else
+    for title in "core.so for LuaJIT exports luaopen_* only" "the module for LuaJIT" "LuaJIT reads each file"; do
+        number=$((number + 1))
+        echo "ok $number - $title # SKIP the module for LuaJIT is not built"
+    done
+fi
+
 # A prefix that nothing looks into: the lines that it prints are all that is needed.
 make --no-print-directory install BUILD="$build" PREFIX="$stage/mine" >"$stage/printed" 2>&1
 grep '^export ' "$stage/printed" >"$stage/environment"
-[ "$(wc -l <"$stage/environment")" = 3 ] &&
+lines=3
+[ ! -e "$jit" ] || lines=4
+[ "$(wc -l <"$stage/environment")" = "$lines" ] &&
     env -i HOME="$stage" PATH=/usr/bin:/bin sh -c ". $stage/environment
         cd / && sessile --version && lua5.4 -e 'require \"sessile\"' &&
+        if [ $lines = 4 ]; then luajit -e 'require \"sessile\"'; fi &&
         cc -o $stage/third $stage/host.c \$(pkg-config --cflags --libs sessile) && $stage/third" \
         >"$stage/said" 2>&1
 report $? "make install PREFIX= prints the lines that it needs"
@@ -107,9 +142,9 @@ mkdir "$stage/bare" && printf '#!/bin/sh\nexit 1\n' >"$stage/bare/dpkg-query" &&
     grep -q 'apt-get install gcc ' "$stage/said" && [ ! -e "$stage/none" ]
 report $? "make without the packages names the command that installs them"
 
-# Another Lua than 5.4.
-! LUA_PATH="lua/?.lua;lua/?/init.lua" luajit -e 'require "sessile"' >"$stage/said" 2>&1 &&
-    grep -q 'sessile needs Lua 5.4' "$stage/said"
-report $? "LuaJIT is told that sessile needs Lua 5.4"
+# Another Lua, whatever it is called.
+! LUA_PATH_5_4="lua/?.lua;lua/?/init.lua" lua5.4 -e '_VERSION = "Lua 5.3" require "sessile"' >"$stage/said" 2>&1 &&
+    grep -q 'sessile needs Lua 5.4 or LuaJIT, and this is Lua 5.3' "$stage/said"
+report $? "another version of Lua is told what sessile needs"
 
 echo "1..$number"

@@ -13,7 +13,7 @@ local cef = {}
 local function clean(text)
   text = characters.repaired(text):gsub("\r\n", "\n"):gsub("\r", "\n")
     :gsub("\u{85}", "\n"):gsub("\u{2028}", "\n"):gsub("\u{2029}", "\n")
-  return characters.without_hidden(text:gsub("[\0-\9\11-\31\127]", " "),
+  return characters.without_hidden(text:gsub("[%z\1-\9\11-\31\127]", " "),
     function() return " " end)
 end
 

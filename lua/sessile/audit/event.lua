@@ -41,7 +41,8 @@ end
 
 --- The time as RFC 3339 has it: "2026-02-01T14:03:22.123Z".
 function event.time(e)
-  return os.date("!%Y-%m-%dT%H:%M:%S", e.time // 1000) .. (".%03dZ"):format(e.time % 1000)
+  return os.date("!%Y-%m-%dT%H:%M:%S", math.floor(e.time / 1000))
+    .. (".%03dZ"):format(e.time % 1000)
 end
 
 --- Whether it was refused, or failed.

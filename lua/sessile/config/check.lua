@@ -4,6 +4,7 @@
 -- key; a value that may be a secret never appears in it.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local guard_options = require "sessile.guard_options"
 local memories = require "sessile.memory_settings"
 local models = require "sessile.config.models"
@@ -13,6 +14,8 @@ local read = require "sessile.config.read"
 local schema = require "sessile.config.schema"
 local times = require "sessile.times"
 local triggers = require "sessile.triggers"
+
+local math = dialect.math
 
 local check = {}
 

@@ -6,6 +6,7 @@
 -- an error, and functions of an untrusted file are never returned.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local paths = require "sessile.paths"
 local places = require "sessile.config.places"
 
@@ -41,7 +42,7 @@ local function environment()
   end
   for _, name in ipairs { "math", "string", "table", "utf8" } do
     env[name] = {}
-    for key, value in pairs(_G[name]) do
+    for key, value in pairs(dialect[name] or _G[name]) do
       env[name][key] = value
     end
   end

@@ -3,11 +3,14 @@
 --
 -- An error is a table {at =, what =, code =}.
 
+local dialect = require "sessile.dialect"
 local key = require "sessile.key"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 local schema = require "sessile.config.schema"
 local times = require "sessile.times"
+
+local math = dialect.math
 
 local read = {}
 
@@ -107,8 +110,8 @@ function read.timeout(at, value)
   return ms
 end
 
-local SIZES = { [""] = 1, b = 1, kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, kib = 1 << 10,
-  mib = 1 << 20, gib = 1 << 30, tib = 1 << 40 }
+local SIZES = { [""] = 1, b = 1, kb = 1e3, mb = 1e6, gb = 1e9, tb = 1e12, kib = 1024,
+  mib = 1048576, gib = 1073741824, tib = 1099511627776 }
 
 --- In bytes.
 function read.size(at, value)

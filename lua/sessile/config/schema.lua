@@ -249,7 +249,7 @@ local function written(limit)
     return "none"
   end
   while limit.unit == "size" and prefix < 4 and value % 1024 == 0 do
-    value, prefix = value // 1024, prefix + 1
+    value, prefix = math.floor(value / 1024), prefix + 1
   end
   return value .. ({ [0] = "", "KiB", "MiB", "GiB", "TiB" })[prefix]
 end

@@ -4,10 +4,13 @@
 -- values must have passed the checks before.
 
 local models = require "sessile.config.models"
+local dialect = require "sessile.dialect"
 local paths = require "sessile.paths"
 local profiles = require "sessile.profiles"
 local schema = require "sessile.config.schema"
 local times = require "sessile.times"
+
+local math = dialect.math
 
 local show = {}
 
@@ -16,7 +19,7 @@ local show = {}
 local function unit(value, units, step, last)
   local i = 1
   while i < #units and value % step[i] == 0 do
-    value, i = value // step[i], i + 1
+    value, i = math.floor(value / step[i]), i + 1
   end
   return ("%d%s"):format(value, units[i] or last)
 end

@@ -2,8 +2,11 @@
 --
 -- Owns: the words for what became of messages, and the links to them.
 
+local dialect = require "sessile.dialect"
 local notes = require "sessile.export.notes"
 local text = require "sessile.export.text"
+
+local math = dialect.math
 
 local number = notes.number
 

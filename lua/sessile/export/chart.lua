@@ -63,7 +63,7 @@ end
 
 -- Combines neighbours into one bar if there are too many turns.
 local function bars_of(turns)
-  local each = math.max(1, (#turns + MOST_BARS - 1) // MOST_BARS)
+  local each = math.max(1, math.ceil(#turns / MOST_BARS))
   local bars = {}
   for i = 1, #turns, each do
     local bar = { id = turns[i].id, first = i, last = math.min(i + each - 1, #turns), said = 0,

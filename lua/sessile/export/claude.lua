@@ -8,11 +8,14 @@
 -- them after the anchor, the last line before them. A reader that does not know them continues with
 -- the whole conversation.
 
+local dialect = require "sessile.dialect"
 local blocks_in = require "sessile.export.anthropic_message"
 local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local transcript = require "sessile.export.transcript"
+
+local math = dialect.math
 
 local VERSION = "2.1.0" -- of Claude Code, whose lines these are
 

@@ -95,7 +95,7 @@ local function token(family, source, at, unended)
   local first = source:sub(at, at)
   local block = family.block
   if family.line and source:sub(at, at + #family.line - 1) == family.line
-      and (first ~= "#" or source:find("^%f[#\0]", at) and not source:find("^%S", at - 1)
+      and (first ~= "#" or source:find("^%f[#%z]", at) and not source:find("^%S", at - 1)
         or at == 1) then
     local deep = family.line == "--" and source:match("^%-%-%[(=*)%[", at)
     if deep then

@@ -5,6 +5,9 @@
 -- and counted. Must never hold more than one message and the open calls.
 
 local span = require("sessile.core").span
+local dialect = require "sessile.dialect"
+
+local math = dialect.math
 
 local conversation = {}
 

@@ -6,6 +6,7 @@
 -- The content security policy of the page allows one style and one script by their hashes. The tree
 -- of the session is in memory, its messages are not.
 
+local dialect = require "sessile.dialect"
 local chart = require "sessile.export.chart"
 local core = require "sessile.core"
 local message = require "sessile.export.html_message"
@@ -16,6 +17,8 @@ local script = require "sessile.export.script"
 local style = require "sessile.export.style"
 local text = require "sessile.export.text"
 local threads = require "sessile.export.threads"
+
+local math = dialect.math
 
 local span = core.span
 local html, number = text.html, notes.number

@@ -3,6 +3,7 @@
 -- Owns: how text, calls, results and notes look in HTML. Stored text goes through text.html or
 -- sessile.markdown; it is never used for a class, an id or another attribute.
 
+local dialect = require "sessile.dialect"
 local account = require "sessile.export.account"
 local code_kit = require "sessile.export.code"
 local edits = require "sessile.export.edits"
@@ -12,6 +13,8 @@ local recalled = require "sessile.recalled"
 local span = require("sessile.core").span
 local speaker = require "sessile.speaker"
 local text = require "sessile.export.text"
+
+local math = dialect.math
 
 local has_markdown, markdown = pcall(require, "sessile.markdown")
 

@@ -3,6 +3,9 @@
 -- Owns: the sentences. They are plain text; the caller escapes them.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
+
+local math = dialect.math
 
 local notes = {}
 
@@ -26,7 +29,7 @@ function notes.time(time)
   elseif math.type(time) ~= "integer" or time <= 0 or time > 253402300799999 then
     return ""
   end
-  return os.date("!%Y-%m-%d %H:%M UTC", time // 1000) --[[@as string]]
+  return os.date("!%Y-%m-%d %H:%M UTC", math.floor(time / 1000)) --[[@as string]]
 end
 
 --- The time of a message: its own, else that of its entry.

@@ -8,12 +8,15 @@
 -- one back) becomes a branch: it begins at the line whose context is the longest beginning of the
 -- new one, and the other messages are copied there.
 
+local dialect = require "sessile.dialect"
 local contexts = require "sessile.export.pi_context"
 local conversation = require "sessile.export.conversation"
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
 local pi_message = require "sessile.export.pi_message"
 local span = require("sessile.core").span
+
+local math = dialect.math
 
 local Writer = {}
 Writer.__index = Writer

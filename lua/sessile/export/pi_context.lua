@@ -98,7 +98,7 @@ local function path_to(self, name)
     path[#path + 1] = line
     line = self.lines[line.parent]
   end
-  for i = 1, #path // 2 do
+  for i = 1, #path / 2 do
     path[i], path[#path + 1 - i] = path[#path + 1 - i], path[i]
   end
   return path

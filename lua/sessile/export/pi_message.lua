@@ -3,9 +3,12 @@
 -- Owns: a message that came from pi, put together again, and the blocks, usage and calls of anybody
 -- else's in pi's words. Must never write a line: pi.lua does.
 
+local dialect = require "sessile.dialect"
 local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
+
+local math = dialect.math
 
 local pi_message = {}
 

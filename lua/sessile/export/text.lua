@@ -1,6 +1,9 @@
 --- text: stored text for HTML and Markdown: valid characters, escaped.
 
 local characters = require "sessile.characters"
+local dialect = require "sessile.dialect"
+
+local utf8 = dialect.utf8
 
 local text = {}
 

@@ -5,11 +5,14 @@
 -- never hold more than one context.
 
 local characters = require "sessile.characters"
+local dialect = require "sessile.dialect"
 local contexts = require "sessile.export.pi_context"
 local conversation = require "sessile.export.conversation"
 local core = require "sessile.core"
 local parts = require "sessile.import.parts"
 local paths = require "sessile.paths"
+
+local math = dialect.math
 
 local span = core.span
 

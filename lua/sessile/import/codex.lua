@@ -13,11 +13,14 @@
 --   compacted                   a compaction: to its replacement_history, else to that summary
 -- All lines except items are also kept as custom entries, and so are unknown lines.
 
+local dialect = require "sessile.dialect"
 local items = require "sessile.import.items"
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
+
+local math = dialect.math
 
 local codex = { has_name = true }
 

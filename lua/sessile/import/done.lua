@@ -2,8 +2,11 @@
 --
 -- Reads it from the session's entries. Must never write.
 
+local dialect = require "sessile.dialect"
 local kept = require "sessile.import.kept"
 local span = require("sessile.core").span
+
+local math = dialect.math
 
 local done = {}
 done.__index = done

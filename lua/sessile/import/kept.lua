@@ -4,6 +4,9 @@
 -- back to bytes. Must never interpret a line.
 
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
+
+local math, utf8 = dialect.math, dialect.utf8
 
 local span = core.span
 

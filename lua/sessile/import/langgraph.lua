@@ -14,11 +14,14 @@
 -- ({lc, type, id, kwargs}) and those of messages_to_dict ({type, data}) are read too.
 
 local characters = require "sessile.characters"
+local dialect = require "sessile.dialect"
 local document = require "sessile.import.document"
 local parts = require "sessile.import.parts"
 local source = require "sessile.import.source"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
+
+local math = dialect.math
 
 local langgraph = {}
 
@@ -206,7 +209,7 @@ local function states_of(opened, array, state)
       falling = falling + (was > one.names.time and 1 or -1)
     end
   end
-  for i = 1, falling > 0 and #list // 2 or 0 do
+  for i = 1, falling > 0 and math.floor(#list / 2) or 0 do
     list[i], list[#list + 1 - i] = list[#list + 1 - i], list[i]
   end
   return list

@@ -75,10 +75,11 @@ end
 -- Days since 1970-01-01 of a date of the Gregorian calendar.
 local function days(year, month, day)
   year = month <= 2 and year - 1 or year
-  local era, shifted = year // 400, (month + 9) % 12
+  local era, shifted = math.floor(year / 400), (month + 9) % 12
   local of_era = year - era * 400
-  local of_year = (153 * shifted + 2) // 5 + day - 1
-  return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
+  local of_year = math.floor((153 * shifted + 2) / 5) + day - 1
+  return era * 146097 + of_era * 365 + math.floor(of_era / 4) - math.floor(of_era / 100)
+    + of_year - 719468
 end
 
 --- "2025-11-20T23:33:50.805Z" (or with an offset) as milliseconds since 1970.
@@ -107,7 +108,7 @@ end
 ---@param ms integer
 ---@return string
 function parts.stamp(ms)
-  return os.date("!%Y-%m-%dT%H:%M:%S", ms // 1000) .. (".%03dZ"):format(ms % 1000)
+  return os.date("!%Y-%m-%dT%H:%M:%S", math.floor(ms / 1000)) .. (".%03dZ"):format(ms % 1000)
 end
 
 return parts

@@ -17,10 +17,13 @@
 -- the original usage, and with the places of calls that were not last. A line that is not a
 -- message, or that cannot be converted without loss, becomes a custom entry with the whole line.
 
+local dialect = require "sessile.dialect"
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
 local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
+
+local math = dialect.math
 
 local pi = { has_name = true }
 

@@ -32,8 +32,8 @@ local function put_custom(self, json, at, text)
   if not id and (code == "EINVALID" or code == "ELIMIT") then
     local read = not text and kept.read(json)
     text = text or read and read.line or json
-    local size = 1 << 20
-    for part = 1, (#text + size - 1) // size do
+    local size = 1048576
+    for part = 1, math.ceil(#text / size) do
       local piece = text:sub((part - 1) * size + 1, part * size)
       local place = put.place_of(self, at, #text > size and part or nil)
       if not self.done:has_custom(place) then

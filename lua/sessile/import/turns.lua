@@ -9,12 +9,15 @@
 -- A recording may be a tree: a message names its parent, and a turn ends if the next message does
 -- not follow the last one. A message whose parent was not read yet waits for it, up to a limit.
 
+local dialect = require "sessile.dialect"
 local bytes = require "sessile.import.bytes"
 local characters = require "sessile.characters"
 local kept = require "sessile.import.kept"
 local paths = require "sessile.paths"
 local source = require "sessile.import.source"
 local span = require("sessile.core").span
+
+local math = dialect.math
 
 local turns = {}
 
@@ -127,7 +130,8 @@ local collector = {}
 collector.__index = collector
 
 -- Limits of memory: for a turn, and for messages that wait for their parents.
-local MOST_MESSAGES, MOST_BYTES, MOST_CUSTOMS, MOST_WAITING = 256, 4 << 20, 1024, 16 << 20
+local MOST_TOKENS, MOST_SUM = 1125899906842624, 9007199254740992 -- 2^50, 2^53
+local MOST_MESSAGES, MOST_BYTES, MOST_CUSTOMS, MOST_WAITING = 256, 4 * 1048576, 1024, 16 * 1048576
 
 local function push(self, record)
   self.last = self.last + 1
@@ -143,7 +147,8 @@ function turns.usage_of(usages)
     local size = 0
     for _, name in ipairs(usage and ORDER or {}) do
       -- A recording may have any numbers; sums stay integers.
-      total[name] = math.min(total[name] + math.max(0, math.min(usage[name], 1 << 50)), 1 << 53)
+      total[name] = math.min(total[name] + math.max(0, math.min(usage[name], MOST_TOKENS)),
+        MOST_SUM)
       size = size + usage[name]
     end
     if usage then -- a sum of which a part is not known says nothing

@@ -10,11 +10,14 @@
 -- its own and is imported into another session, its path identifies it. One from a pipe is always
 -- new.
 
+local dialect = require "sessile.dialect"
 local bytes = require "sessile.import.bytes"
 local compaction = require "sessile.import.compaction"
 local core = require "sessile.core"
 local progress = require "sessile.import.done"
 local writes = require "sessile.import.put"
+
+local math = dialect.math
 
 local write = {}
 
@@ -39,7 +42,7 @@ local Writer = {}
 Writer.__index = Writer
 
 -- How much may precede the first message, so that a file without messages is not read to its end.
-local MOST_WAITING, MOST_WAITING_BYTES = 100000, 16 << 20
+local MOST_WAITING, MOST_WAITING_BYTES = 100000, 16 * 1048576
 
 local ROOT = "00000000"
 
@@ -124,7 +127,7 @@ end
 -- A title of at most 1,000 bytes.
 local function clip(text)
   local stop = math.min(#text, 1000)
-  while stop > 0 and stop < #text and text:byte(stop + 1) & 0xC0 == 0x80 do
+  while stop > 0 and stop < #text and text:find("^[\128-\191]", stop + 1) do
     stop = stop - 1
   end
   return text:sub(1, stop)

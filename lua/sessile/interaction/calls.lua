@@ -10,6 +10,9 @@
 -- that the result is unknown).
 
 local answers = require "sessile.answers"
+local dialect = require "sessile.dialect"
+
+local table, coroutine = dialect.table, dialect.coroutine
 
 local calls = {}
 

@@ -24,12 +24,15 @@
 --   done | paused | error         the end, always exactly one
 
 local answers = require "sessile.answers"
+local dialect = require "sessile.dialect"
 local calls = require "sessile.interaction.calls"
 local core = require "sessile.core"
 local facts = require "sessile.facts"
 local host = require "sessile.host"
 local outcome = require "sessile.outcome"
 local reports = require "sessile.usage"
+
+local math = dialect.math
 
 local loop = {}
 

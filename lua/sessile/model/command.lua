@@ -6,7 +6,10 @@
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local options = require "sessile.options"
+
+local utf8 = dialect.utf8
 
 local command = {}
 

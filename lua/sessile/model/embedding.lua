@@ -5,11 +5,14 @@
 -- of finite numbers that are not all zero, or it is a failure that says what is wrong.
 
 local answers = require "sessile.answers"
+local dialect = require "sessile.dialect"
 local command = require "sessile.model.command"
 local core = require "sessile.core"
 local http = require "sessile.model.http"
 local options = require "sessile.options"
 local specs = require "sessile.model.spec"
+
+local math, utf8 = dialect.math, dialect.utf8
 
 local embedding = {}
 
@@ -170,7 +173,7 @@ local function ask_fitting(kind, self, request, about)
     if vectors or code ~= "EOVERFLOW" or longest <= SHORTEST then
       return vectors, message, code
     end
-    local most, cut = math.max(SHORTEST, longest // 2), {}
+    local most, cut = math.max(SHORTEST, math.floor(longest / 2)), {}
     for i, text in ipairs(request.texts) do
       cut[i] = #text <= most and text or text:sub(1, utf8.offset(text, 0, most + 1) - 1)
     end

@@ -8,9 +8,12 @@
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local key = require "sessile.key"
 local openai = require "sessile.model.openai"
 local options = require "sessile.options"
+
+local utf8 = dialect.utf8
 
 local http = {
   --- Seconds before the second try; twice as many before each that follows.
@@ -220,9 +223,9 @@ function http.try(self, body, about, read)
   if not wire then
     return nil, { code = code, message = why }
   end
-  local guard <close> = wire
-  local answer, failure, shown = read(self, guard, about, secrets)
-  return answer, failure, shown
+  return dialect.closing(wire, function()
+    return read(self, wire, about, secrets)
+  end)
 end
 
 -- ---------------------------------------------------------------- tries
@@ -277,6 +280,28 @@ function http.ask(self, about, try)
   end
 end
 
+-- The status of the answer, and the names of models in it.
+local function read_models(wire, secrets)
+  local parts = {}
+  local piece, why, code
+  repeat
+    piece, why, code = wire:read(SLICE)
+    parts[#parts + 1] = piece
+  until not piece
+  if why then
+    return nil, http.short(secrets, why), code
+  end
+  local answer, names = answers.decode(table.concat(parts)), nil
+  for _, one in ipairs(type(answer) == "table" and type(answer.data) == "table"
+    and answer.data or {}) do
+    if type(one) == "table" and type(one.id) == "string" then
+      names = names or {}
+      names[one.id] = true
+    end
+  end
+  return wire:status(), names
+end
+
 --- Asks which models there are; no model is asked anything. Returns the status of the answer, and
 --- the set of names if it has them; nil, message, code: there was no answer.
 function http.models(self, timeout_ms)
@@ -291,25 +316,7 @@ function http.models(self, timeout_ms)
   if not wire then
     return nil, why, code
   end
-  local guard <close> = wire
-  local parts = {}
-  local piece
-  repeat
-    piece, why, code = guard:read(SLICE)
-    parts[#parts + 1] = piece
-  until not piece
-  if why then
-    return nil, http.short(secrets, why), code
-  end
-  local answer, names = answers.decode(table.concat(parts)), nil
-  for _, one in ipairs(type(answer) == "table" and type(answer.data) == "table"
-    and answer.data or {}) do
-    if type(one) == "table" and type(one.id) == "string" then
-      names = names or {}
-      names[one.id] = true
-    end
-  end
-  return guard:status(), names
+  return dialect.closing(wire, read_models, secrets)
 end
 
 -- ---------------------------------------------------------------- making one

@@ -5,7 +5,10 @@
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local dialect = require "sessile.dialect"
 local reasoning = require "sessile.model.reasoning"
+
+local math = dialect.math
 
 local openai = {}
 
