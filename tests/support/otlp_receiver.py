@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import tempfile
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -149,8 +150,8 @@ class Receiver(BaseHTTPRequestHandler):
                 said["records"] = count(said.pop("decoded"))
         except Exception as why:  # pylint: disable=broad-except
             said["error"] = repr(why)
-        sys.stdout.write(json.dumps(said) + "\n")  # in one piece: requests have threads
-        sys.stdout.flush()
+        with SAYING:  # requests have threads
+            print(json.dumps(said), flush=True)
         time.sleep(int(options.get("sleep", 0)) / 1000)
         text = b"{}"
         if "rejected" in options:
@@ -173,6 +174,7 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
 
+SAYING = threading.Lock()
 MESSAGES = load_messages()
 ThreadingHTTPServer.allow_reuse_address = True
 ThreadingHTTPServer.daemon_threads = True
