@@ -45,9 +45,15 @@ local function hash(...)
   return core.sha256(table.concat({ "sessile", ... }, "\0"))
 end
 
+local MOST = 2 ^ 47 -- ms: the nanoseconds are a number of 64 bits
+
+local function is_whole(value)
+  return type(value) == "number" and value >= 0 and value < MOST and value % 1 == 0
+end
+
 -- ms of "2026-02-01T10:11:12.345Z", or of a number; nil: it is no time.
 local function moment(value)
-  if math.type(value) == "integer" and value > 0 and value < 1 << 47 then
+  if is_whole(value) and value > 0 then
     return value
   elseif type(value) ~= "string" then
     return nil
@@ -60,7 +66,7 @@ local function moment(value)
   end
   local ms = (rest:match "^%.(%d+)" or ""):sub(1, 3)
   return day + ((hour * 60 + minute) * 60 + second) * 1000
-    + (math.tointeger(tonumber(ms .. ("0"):rep(3 - #ms))) or 0)
+    + tonumber(ms .. ("0"):rep(3 - #ms))
 end
 
 local function time_of(entry)
@@ -71,11 +77,10 @@ end
 -- ---------------------------------------------------------------- spans
 
 local function attribute(list, name, value)
-  local kind = math.type(value) == "integer" and "intValue"
-    or type(value) == "string" and value ~= "" and "stringValue"
-  if kind then
-    list[#list + 1] = ('{"key":%s,"value":{"%s":%s}}'):format(span.quote(NAMES[name]), kind,
-      kind == "intValue" and '"' .. value .. '"' or span.quote(value))
+  local shown_value = is_whole(value) and ('"intValue":"%d"'):format(value)
+    or type(value) == "string" and value ~= "" and '"stringValue":' .. span.quote(value)
+  if shown_value then
+    list[#list + 1] = ('{"key":%s,"value":{%s}}'):format(span.quote(NAMES[name]), shown_value)
   end
 end
 
@@ -108,7 +113,7 @@ local function usage(list, report)
   for name, known in pairs(type(report) == "table" and COUNTS or {}) do
     for _, field in ipairs(known) do
       local n = report[field]
-      if math.type(n) == "integer" and n >= 0 then
+      if is_whole(n) then
         list[#list + 1] = { name, n }
         break
       end
