@@ -2443,6 +2443,7 @@ function Session:leaves() end
 ---@field format? "json"|"jsonl"|"md"|"html" "json"
 ---@field to? string the format of another agent, instead of `format`
 ---@field context? boolean with to = "openai" or "anthropic": only what the model would get
+---@field content? boolean with to = "otel": what was said, always redacted
 ---@field cwd? string with to = "claude" or "codex": the folder in which that program continues, if
 ---the session's metadata has no `cwd`; default "/"
 ---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] replace what looks

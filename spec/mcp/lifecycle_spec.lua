@@ -146,6 +146,26 @@ describe("the command", function()
     assert.is_false(cli.exists(cli.home() .. "/data"))
   end)
 
+  it("sees a store that comes later, and what others write while it runs", function()
+    local place = cli.home()
+    cli.write(place .. "/one", mcp.call_line(1, "session_list") .. "\n")
+    cli.write(place .. "/two", mcp.call_line(2, "session_read", { session = "late" }) .. "\n")
+    local script = ([[
+      cd PLACE && : >out
+      answers() { until [ "$(wc -l <out)" = "$1" ]; do sleep 0.02; done; }
+      { cat one; answers 1
+        RUN new --id late >said 2>&1; RUN append late hello >>said 2>&1; cat two; answers 2
+        RUN append late hello >>said 2>&1; cat two
+      } | timeout 60 RUN mcp >>out]]):gsub("%u%u%u+", { PLACE = cli.quote(place),
+        RUN = cli.env() .. " " .. cli.quote(cli.binary) })
+    assert(os.execute(script))
+    local totals = {}
+    for line in cli.read(place .. "/out"):gmatch "[^\n]+" do
+      totals[#totals + 1] = cli.decoded(line).result.structuredContent.total or "none"
+    end
+    assert.same({ "none", 1, 2 }, totals)
+  end)
+
   it("fails at once when the key is wrong", function()
     cli.done "new --id talk"
     local out, err, code = cli.sessile("mcp", mcp.request(1, "ping") .. "\n",

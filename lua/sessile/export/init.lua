@@ -17,6 +17,7 @@ local export = {}
 ---@field module string     returns function(source, write)
 ---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
 ---@field api boolean?      a request of an API: it may hold only the context
+---@field trace boolean?    what was said is in it only when asked for
 ---@field resume string?    the command that continues a session, which the agent finds by its
 ---                         place in a folder of its own
 
@@ -42,6 +43,8 @@ export.formats = {
     api = true, about = "a request of OpenAI's Chat Completions" },
   { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
     api = true, about = "a request of Anthropic's Messages API" },
+  { name = "otel", extension = "json", module = "sessile.export.otel", agent = true, trace = true,
+    about = "a trace, OTLP in JSON: turns, model calls, tools, compactions" },
 }
 
 local ALIASES = { markdown = "md", htm = "html" }
@@ -75,6 +78,7 @@ end
 
 local export_options = options.shape("session:export", {
   format = "string", to = "string", context = "boolean", cwd = "string", redact = "boolean|table",
+  content = "boolean",
   write = "callable",
   on_step = "callable",
 })
@@ -147,9 +151,9 @@ export.methods = methods
 --- whole characters. write(chunk) may return nil, message, code to stop the export. redact: true, a
 --- list of rules in addition to the shipped ones, or a redactor of sessile.redact. on_step(entries)
 --- is called as entries are read; with redaction each entry is read twice. context: only the
---- messages that the model would get, for an API. cwd: the folder in which Claude Code or Codex
---- continues, if the session's metadata does not say where it ran. Returns {format, redacted,
---- notes}.
+--- messages that the model would get, for an API. content: what was said, redacted, in a trace.
+--- cwd: the folder in which Claude Code or Codex continues, if the session's metadata does not say
+--- where it ran. Returns {format, redacted, notes}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)
   local name = opts.to or opts.format or "json"
@@ -163,10 +167,13 @@ function methods:export(given)
   if opts.context and not format.api then
     options.misuse "session:export: context: expected with to = \"openai\" or \"anthropic\""
   end
-  local redactor = redactor_of(opts.redact)
+  if opts.content and not format.trace then
+    options.misuse "session:export: content: expected with to = \"otel\""
+  end
+  local redactor = redactor_of(opts.redact or opts.content)
   local written, message, code, retry_ms, rule = attempt(function()
     local from = source.open(self, redactor, opts.on_step)
-    from.context_only, from.cwd = opts.context, opts.cwd
+    from.context_only, from.cwd, from.content = opts.context, opts.cwd, opts.content
     return require(format.module)(from, guarded(opts.write)) or {}
   end)
   if not written then

@@ -148,7 +148,7 @@ local function one(app, args, rules)
   if viewer and not args.file then
     args.file, args.yes = app.try(browser.place(session.id, format.extension)), true
   end
-  local given = { redact = rules }
+  local given = { redact = rules, content = args.content }
   given[format.agent and "to" or "format"] = format.name
   given.cwd = format.resume and system.real "." or nil
   local open, resume
@@ -192,6 +192,7 @@ return {
     sessile export bug-42 bug-42.md --redact      without secrets, addresses and names of homes
     sessile export last | jq '.entries | length'  for a program
     sessile export last ~/.claude --to claude     a session that Claude Code continues
+    sessile export last --to otel                 a trace of what ran when, as OTLP in JSON
     sessile export --user ann@example.org ann/    all sessions of a user
     sessile export bug-42 - --user ann@example.org    one session of a user]],
   arguments = {
@@ -204,6 +205,7 @@ return {
       ", ") },
     common.redact,
     { "--redact-rules FILE", "also replace what these rules find: a Lua file, see below" },
+    { "--content", "with --to otel: also what was said, redacted" },
     { "--all", "all sessions, into a folder" },
     { "--open", "show it in the browser; without FILE as an HTML page in your state folder" },
     { "--yes", "replace existing files" },
@@ -226,7 +228,9 @@ return {
     if rules == nil and message then
       return nil, message, code, step
     end
-    if args.open and (args.all or args.user and not args.file or args.file == "-") then
+    if args.content and args.to ~= "otel" then
+      return nil, "--content is for --to otel: other formats have what was said", "EUSAGE"
+    elseif args.open and (args.all or args.user and not args.file or args.file == "-") then
       return nil, "--open shows one file", "EUSAGE", "Name one session, and a file or none."
     elseif args.all or args.user and not args.file then
       -- with a file the user is the session's, as for every command

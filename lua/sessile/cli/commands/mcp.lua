@@ -4,6 +4,7 @@
 
 local server = require "sessile.mcp.server"
 local sessile = require "sessile"
+local terminal = require "sessile.cli.terminal"
 
 -- A function that returns the store, which is opened when there is one; false: there is none yet. A
 -- server may be started before anything was stored.
@@ -36,6 +37,9 @@ return {
     local store, message, code, step, rule = open() -- a wrong key is reported now, not to a model
     if store == nil then
       return nil, message, code, step, rule
+    end
+    if terminal.is_terminal(0) then
+      app:note "It waits for a host of MCP to talk to it on standard input. Ctrl-D ends it."
     end
     server.new {
       store = open, agent = app.globals.agent, user = app.globals.user, writes = args.write,
