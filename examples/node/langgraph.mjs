@@ -181,7 +181,7 @@ export class SessileSaver extends BaseCheckpointSaver {
   async #loaded(kept) {
     const text = textOf(kept);
     if (text !== undefined) return this.serde.loadsTyped("json", text);
-    return this.serde.loadsTyped(kept.type, Buffer.from(kept.b64, "base64"));
+    return this.serde.loadsTyped(kept.type, Uint8Array.from(Buffer.from(kept.b64, "base64")));
   }
 
   // The value of a channel, after `before`; and what was added to it, if it is a list that grew.
