@@ -1,5 +1,5 @@
-// chat.mjs: a chat that remembers. Each line of the input is a question; question and answer are stored
-// as one turn. When it is started again with the same name, it goes on where it was.
+// chat.mjs: a chat that remembers. Each line of the input is a question; question and answer are
+// stored as one turn. When it is started again with the same name, it goes on where it was.
 //
 //   sessile rpc --client node > sessile.mjs
 //   node chat.mjs tram
@@ -13,6 +13,7 @@ import { Sessile } from "./sessile.mjs";
 const { OPENAI_BASE_URL: url, OPENAI_MODEL: name, OPENAI_API_KEY: key } = process.env;
 
 function script(messages) {
+  if (messages[0].role === "system") return "Some questions were asked and answered."; // a summary
   const questions = messages.filter(({ role }) => role === "user");
   return `You asked ${questions.length} things; the newest is: ${questions.at(-1)?.content}`;
 }

@@ -1,5 +1,5 @@
-"""A chat that remembers. Each line of the input is a question; question and answer are stored as one
-turn. When it is started again with the same name, it goes on where it was.
+"""A chat that remembers. Each line of the input is a question; question and answer are stored as
+one turn. When it is started again with the same name, it goes on where it was.
 
     sessile rpc --client python > sessile_rpc.py
     python3 chat.py tram
@@ -20,6 +20,8 @@ session = sys.argv[1] if len(sys.argv) > 1 else "chat"
 
 
 def script(messages):
+    if messages[0]["role"] == "system":
+        return "Some questions were asked and answered."  # a summary
     questions = [m["content"] for m in messages if m["role"] == "user"]
     newest = questions[-1] if questions else ""
     return "You asked %d things; the newest is: %s" % (len(questions), newest)

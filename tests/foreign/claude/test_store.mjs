@@ -6,7 +6,7 @@ import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as sdk from "@anthropic-ai/claude-agent-sdk";
 import { SessileSessionStore } from "./claude_agent.mjs";
-import { run, test } from "./harness.mjs";
+import { run, snippet, test } from "./harness.mjs";
 import { Sessile } from "./sessile.mjs";
 
 const store = new Sessile({ command: process.env.SESSILE_BIN });
@@ -155,6 +155,10 @@ test("the SDK's functions do the same with both stores", async () => {
   }
   assert.equal(seen[0].info.customTitle, "Renamed");
   assert.deepEqual(seen[0], seen[1]);
+});
+
+test("the snippet of the README runs", () => {
+  assert.equal(snippet("claude_agent.mjs"), "1 why is it late?\n");
 });
 
 await run(() => store.close());

@@ -6,7 +6,7 @@ import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import {
   Annotation, Command, MemorySaver, MessagesAnnotation, StateGraph, interrupt,
 } from "@langchain/langgraph";
-import { run, test } from "./harness.mjs";
+import { run, snippet, test } from "./harness.mjs";
 import { SessileSaver } from "./langgraph.mjs";
 import { Sessile } from "./sessile.mjs";
 
@@ -160,6 +160,10 @@ test("values that JSON text cannot carry come back", async () => {
     channel_versions: versions }, { source: "input", step: -1, parents: {} }, versions);
   const tuple = await new SessileSaver(store).getTuple(config);
   assert.deepEqual(tuple.checkpoint.channel_values, channel_values);
+});
+
+test("the snippet of the README runs", () => {
+  assert.equal(snippet("langgraph.mjs"), "user: why is it late?\nassistant: 1 so far\nuser: and now?\nassistant: 3 so far\n");
 });
 
 await run(() => store.close());

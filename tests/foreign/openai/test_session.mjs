@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Agent, MemorySession, Runner, Usage, setTracingDisabled, tool } from "@openai/agents";
 import { z } from "zod";
-import { run, test } from "./harness.mjs";
+import { run, snippet, test } from "./harness.mjs";
 import { SessileSession } from "./openai_agents.mjs";
 import { Sessile } from "./sessile.mjs";
 
@@ -165,6 +165,10 @@ test("what popItem and clearSession took is in the log", async () => {
   assert.deepEqual(await session.getItems(), []);
   const { nodes } = await store.call("session/tree", { session: "popped", types: ["message"] });
   assert.equal(nodes.length, 2);
+});
+
+test("the snippet of the README runs", () => {
+  assert.equal(snippet("openai_agents.mjs"), "1 items\n3 items\n");
 });
 
 await run(() => store.close());
