@@ -6,9 +6,9 @@
 //   const sessionStore = new SessileSessionStore(new Sessile());
 //   for await (const message of query({ prompt, options: { sessionStore } })) …
 //
-// A transcript is a session of the agent "claude", and that of a subagent one of its own. What was said
-// is kept as messages, so that search, `context` and `why` work; other lines as facts. A line that has
-// a uuid is written once, however often the SDK sends it.
+// A transcript is a session of the agent "claude", and that of a subagent one of its own. What was
+// said is kept as messages, so that search, `context` and `why` work; other lines as facts. A line
+// that has a uuid is written once, however often the SDK sends it.
 
 const BETWEEN = "\u241f"; // between the parts of a name
 const PAGE = 1000; // entries that one request reads
