@@ -566,7 +566,7 @@ soak: deps-soak
 bench: deps-bench
 	@+$(again) --quiet benches
 	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
-benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
+benches: $(BENCHES) $(BIN) $(WORKER) $(SERVER) $(ENCODINGS)
 
 # Clients and suites of other people, from npm; FOREIGN names some of them. Never part of `test`.
 foreign: build

@@ -33,7 +33,7 @@ typedef struct child {
     int in, out, err;  /* our ends of its pipes; -1: closed */
     const char *input; /* on the Lua stack while it runs */
     size_t input_size, sent;
-    lua_Integer timeout_ms, whole_ms, most;
+    lua_Integer timeout_ms, whole_ms, most, slice_ms;
     size_t taken; /* bytes of its standard output */
 } child;
 
@@ -248,7 +248,7 @@ static int talk(lua_State *L, child *c, lua_Integer *heard, lua_Integer began,
 
     if (is_stopped(L, AT_STOPPED))
         return failed(L, "stopped", "ECANCELLED");
-    poll(fds, 3, SLICE_MS);
+    poll(fds, 3, (int)c->slice_ms);
     now = now_ms();
     if (fds[2].revents && c->in >= 0 && send_some(c))
         *heard = now;
@@ -332,7 +332,8 @@ static char **words_of(lua_State *L)
  * this comes back: {out=, err=, status=} or {out=, err=, signal=}; err is at most 64 KiB.
  * nil, message, code: ENOTFOUND, EDENIED, EIO (it did not start, or took too long),
  * ELIMIT (more than `most` bytes), ECANCELLED (stopped() was true). on_output(piece) gets
- * what it prints as it comes; both may raise, and then it is ended. */
+ * what it prints as it comes; both may raise, and then it is ended. slice_ms: the longest
+ * time between two calls of stopped(), at most 100. */
 static int process_run(lua_State *L)
 {
     child *c;
@@ -358,6 +359,8 @@ static int process_run(lua_State *L)
     c->timeout_ms = option(L, "timeout_ms", 120000);
     c->whole_ms = option(L, "whole_ms", c->timeout_ms);
     c->most = option(L, "most", 16 * 1024 * 1024);
+    c->slice_ms = option(L, "slice_ms", SLICE_MS);
+    luaL_argcheck(L, c->slice_ms > 0 && c->slice_ms <= SLICE_MS, AT_OPTIONS, "slice_ms");
     lua_getfield(L, AT_OPTIONS, "input");
     c->input = luaL_optlstring(L, AT_INPUT, "", &c->input_size);
     lua_getfield(L, AT_OPTIONS, "on_output");

@@ -60,7 +60,7 @@ function command.run(self, request, about, on_output)
   local done, message, code = processes().run(self.words, {
     input = input, timeout_ms = self.timeout_ms,
     whole_ms = self.timeout_ms * WHOLE, most = MOST, on_output = on_output,
-    stopped = about.stopped,
+    stopped = about.stopped, slice_ms = about.slice_ms,
   })
   local name = self.words[1]
   if not done then

@@ -20,7 +20,7 @@ local function about_of(second, wait)
   end
   local given = type(second) == "table" and second or {}
   return { on_text = given.on_text, on_reasoning = given.on_reasoning,
-    stopped = given.cancelled, wait = wait }
+    stopped = given.cancelled, slice_ms = given.slice_ms, wait = wait }
 end
 
 local file_options = options.shape("sessile.model: lua",

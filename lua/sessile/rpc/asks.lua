@@ -54,6 +54,8 @@ local function made_of(server, spec, models)
       local request = server:current()
       if request then
         request:sleep(seconds)
+      else
+        core.sleep(math.ceil(seconds * 1000)) -- a session that is closed at the end remembers
       end
     end
     spec = copy
@@ -64,16 +66,32 @@ local function made_of(server, spec, models)
   end
   return function(asked, ctx)
     local request = server:current()
+    if not request then
+      return ask(asked, ctx)
+    end
     request:wait_until(function() return not server.is_busy end)
     server.is_busy = true
     local answer, why, code = ask(asked, setmetatable({ slice_ms = SLICE_MS,
       cancelled = function()
-        server:pump(0)
+        server:pump()
         return request.cancelled
       end }, { __index = ctx }))
     server.is_busy = false
     return answer, why, code
   end
+end
+
+-- Asks; what was cancelled meanwhile says so.
+local function ask_configured(request, ask, asked, ctx)
+  if not request then
+    return ask(asked, ctx)
+  end
+  local answer, why, code = ask(asked, setmetatable({
+    cancelled = function() return request.cancelled end }, { __index = ctx }))
+  if request.cancelled then
+    return nil, "cancelled", "ECANCELLED"
+  end
+  return answer, why, code
 end
 
 -- The configured model of an agent; nil and why there is none.
@@ -111,7 +129,7 @@ function asks.model(server)
     if not ask then
       return nil, why
     end
-    return ask(asked, ctx)
+    return ask_configured(request, ask, asked, ctx)
   end
 end
 

@@ -230,9 +230,9 @@ function loop:round(most_ms)
   self.io:poll(wait, self.io:held() < 2 * self.most)
 end
 
---- Answers others while the request that runs is in a call that cannot wait. ms: at most.
-function loop:pump(ms)
-  self:round(ms)
+--- Answers others while the request that runs is in a call that cannot wait.
+function loop:pump()
+  self:round(0)
 end
 
 --- Serves until the input ends: everything that came is answered, and all answers are written.
