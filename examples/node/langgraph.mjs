@@ -61,6 +61,7 @@ class Thread {
     Object.assign(this, { id, seen: undefined, isOpen: false, uses: 0, queue: Promise.resolve() });
     Object.assign(this, { spaces: new Map(), slots: new Map(), facts: new Set() });
     this.newest = undefined; // the newest checkpoint of the root namespace
+    this.head = "00000000"; // the message behind which the next fact is written
   }
 
   space(name) {
@@ -74,6 +75,7 @@ class Thread {
   take(entry, head, fact) {
     if (this.facts.has(entry)) return; // it is our own
     this.facts.add(entry);
+    this.head = head;
     if (fact.kind === "langgraph.checkpoint") this.#checkpoint(entry, head, fact);
     if (fact.kind === "langgraph.writes") this.#writes(fact);
   }
@@ -171,9 +173,7 @@ export class SessileSaver extends BaseCheckpointSaver {
       if (why.status !== "INVALID" || messages.length === 0) throw why;
       return this.#write(thread, fact); // a message of a form that sessions do not have
     }
-    const head = messages.length > 0 ? ids.at(-2)
-      : thread.space("").checkpoints.get(thread.newest)?.head ?? "00000000";
-    thread.take(ids.at(-1), head, fact);
+    thread.take(ids.at(-1), messages.length > 0 ? ids.at(-2) : thread.head, fact);
     const next = thread.seen === undefined ? 1 : parseInt(thread.seen, 16) + 1;
     if (parseInt(ids[0], 16) === next) thread.seen = ids.at(-1); // nobody wrote in between
   }
@@ -225,6 +225,7 @@ export class SessileSaver extends BaseCheckpointSaver {
     if (!head) return;
     if (head === "00000000") await this.#call("session/clear", thread, {});
     else await this.#call("session/branch", thread, { entry: head });
+    thread.head = head;
   }
 
   async put(config, checkpoint, metadata, newVersions) {

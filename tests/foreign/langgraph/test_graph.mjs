@@ -81,13 +81,17 @@ test("new messages of a thread are messages of its session, and a fork is a bran
   assert.deepEqual(await said(), way("first way"));
   await graph.invoke(ask("second way", "q2"), config);
   assert.deepEqual(await said(), way("second way"));
+  const edited = await graph.updateState(config, { seen: "nothing was said here" });
+  await graph.invoke(ask("third way", "q2"), config);
+  await graph.invoke(ask("fourth way", "q2"), edited);
+  assert.deepEqual(await said(), way("fourth way"));
   const [hit] = await store.call("store/search", { text: "first way" });
   assert.equal(hit.session, "shown");
   const { messages } = await store.call("session/context", { session: named("shown") });
   assert.deepEqual(messages[1].message.tool_calls, [
     { id: "call-1", name: "look", arguments: '{"at":1}' }]);
   const { leaves } = await store.call("session/info", { session: named("shown") });
-  assert.equal(leaves.length, 2);
+  assert.equal(leaves.length, 4);
 });
 
 test("a compaction changes what the session shows, and nothing of the thread", async () => {
