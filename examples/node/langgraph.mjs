@@ -1,6 +1,6 @@
 // langgraph.mjs: a checkpointer for LangGraph.js whose threads are sessions.
 //
-//   import { Sessile } from "./sessile.mjs";              // sessile rpc --client node > sessile.mjs
+//   import { Sessile } from "./sessile.mjs";             // sessile rpc --client node > sessile.mjs
 //   import { SessileSaver } from "./langgraph.mjs";
 //   const checkpointer = new SessileSaver(new Sessile());
 //   const app = graph.compile({ checkpointer });
@@ -20,6 +20,8 @@ const WHOLE_EACH = 64; // versions of a list that grows
 const PAGE = 1000; // facts that one request reads
 const THREADS = 64; // whose facts are kept in memory
 
+const [OPEN, COMMA] = Buffer.from("[,");
+
 const keyOf = (...parts) => JSON.stringify(parts);
 
 // The elements of a list that may be kept in pieces.
@@ -35,12 +37,22 @@ function textOf(slot) {
   return slot && "json" in slot ? JSON.stringify(slot.json) : undefined;
 }
 
-// What `text` has behind the elements of `before`, both JSON texts of lists; undefined: more differs.
-function addedBehind(before, text) {
-  if (!before?.startsWith("[") || !text?.startsWith("[")) return undefined;
-  if (text === before || before === "[]") return text === before ? [] : JSON.parse(text);
-  const start = before.slice(0, -1) + ",";
-  return text.startsWith(start) ? JSON.parse("[" + text.slice(start.length)) : undefined;
+// What a JSON text has behind the elements of `before`, both lists; undefined: more differs, or
+// the numbers are none that JavaScript writes.
+function addedBehind(before, bytes) {
+  if (before?.at(0) !== OPEN || bytes?.at(0) !== OPEN) return undefined;
+  const end = before.length - 1; // of its elements
+  if (!bytes.subarray(0, end).equals(before.subarray(0, end))) return undefined;
+  if (bytes.length === before.length) return [];
+  if (end > 1 && bytes.at(end) !== COMMA) return undefined;
+  const text = "[" + bytes.toString("utf8", end > 1 ? end + 1 : 1);
+  const added = JSON.parse(text);
+  return JSON.stringify(added) === text ? added : undefined;
+}
+
+function bytesOf(slot) {
+  const text = textOf(slot);
+  return text === undefined ? undefined : Buffer.from(text);
 }
 
 /** What the log of a thread says. Its facts are taken in their order. */
@@ -49,6 +61,7 @@ class Thread {
     Object.assign(this, { id, seen: undefined, isOpen: false, uses: 0, queue: Promise.resolve() });
     Object.assign(this, { spaces: new Map(), slots: new Map(), facts: new Set() });
     this.newest = undefined; // the newest checkpoint of the root namespace
+    this.head = "00000000"; // the message behind which the next fact is written
   }
 
   space(name) {
@@ -62,6 +75,7 @@ class Thread {
   take(entry, head, fact) {
     if (this.facts.has(entry)) return; // it is our own
     this.facts.add(entry);
+    this.head = head;
     if (fact.kind === "langgraph.checkpoint") this.#checkpoint(entry, head, fact);
     if (fact.kind === "langgraph.writes") this.#writes(fact);
   }
@@ -87,7 +101,8 @@ class Thread {
     for (const one of fact.writes) {
       const key = keyOf(fact.task, one.index);
       if (one.index >= 0 && all.has(key)) continue; // the first one counts
-      all.set(key, { ...one, task: fact.task, order: writesSortKey(fact.path, fact.task, one.index) });
+      const order = writesSortKey(fact.path, fact.task, one.index);
+      all.set(key, { ...one, task: fact.task, order });
     }
   }
 
@@ -158,40 +173,42 @@ export class SessileSaver extends BaseCheckpointSaver {
       if (why.status !== "INVALID" || messages.length === 0) throw why;
       return this.#write(thread, fact); // a message of a form that sessions do not have
     }
-    const head = messages.length > 0 ? ids.at(-2)
-      : thread.space("").checkpoints.get(thread.newest)?.head ?? "00000000";
-    thread.take(ids.at(-1), head, fact);
+    thread.take(ids.at(-1), messages.length > 0 ? ids.at(-2) : thread.head, fact);
     const next = thread.seen === undefined ? 1 : parseInt(thread.seen, 16) + 1;
     if (parseInt(ids[0], 16) === next) thread.seen = ids.at(-1); // nobody wrote in between
   }
 
-  // A value in the bytes of the serializer; as text, if they are JSON.
+  // A value in the bytes of the serializer, and whether they are JSON.
   async #dumped(value) {
     const [type, data] = await this.serde.dumpsTyped(value);
-    return { type, data, text: type === "json" ? Buffer.from(data).toString() : undefined };
+    const bytes = typeof data === "string" ? Buffer.from(data)
+      : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+    return { type, bytes, isJson: type === "json" };
   }
 
   // A value as a fact has it: JSON as JSON, other bytes as base64.
-  #kept({ type, data, text }) {
-    const json = text === undefined ? undefined : JSON.parse(text);
-    if (text !== undefined && JSON.stringify(json) === text) return { json };
-    return { type, b64: Buffer.from(data).toString("base64") };
+  #kept({ type, bytes, isJson }) {
+    const text = isJson ? bytes.toString() : undefined;
+    const json = isJson ? JSON.parse(text) : undefined;
+    if (isJson && JSON.stringify(json) === text) return { json };
+    return { type, b64: bytes.toString("base64") };
   }
 
   async #loaded(kept) {
     const text = textOf(kept);
     if (text !== undefined) return this.serde.loadsTyped("json", text);
-    return this.serde.loadsTyped(kept.type, Buffer.from(kept.b64, "base64"));
+    return this.serde.loadsTyped(kept.type, Uint8Array.from(Buffer.from(kept.b64, "base64")));
   }
 
   // The value of a channel, after `before`; and what was added to it, if it is a list that grew.
   async #channel(value, before) {
     const dumped = await this.#dumped(value);
-    const added = before && addedBehind(before.text ?? textOf(before), dumped.text);
-    if (before) before.text = undefined; // the newest one has it
+    const old = before && dumped.isJson ? before.bytes ?? bytesOf(before) : undefined;
+    const added = addedBehind(old, dumped.bytes);
+    if (before) before.bytes = undefined; // the newest one has them
     const isWhole = !added || before.depth + 1 >= WHOLE_EACH;
     const kept = isWhole ? this.#kept(dumped) : { of: before.entry, added };
-    return { kept, added, text: dumped.text };
+    return { kept, added, bytes: dumped.isJson ? dumped.bytes : undefined };
   }
 
   // The messages of the mirrored channel that its parent did not have.
@@ -208,28 +225,31 @@ export class SessileSaver extends BaseCheckpointSaver {
     if (!head) return;
     if (head === "00000000") await this.#call("session/clear", thread, {});
     else await this.#call("session/branch", thread, { entry: head });
+    thread.head = head;
   }
 
   async put(config, checkpoint, metadata, newVersions) {
-    const { thread_id, checkpoint_ns: namespace = "", checkpoint_id: parent } = config.configurable ?? {};
+    const { thread_id, checkpoint_ns: namespace = "", checkpoint_id: parent } =
+      config.configurable ?? {};
     if (thread_id === undefined) throw new Error('put: config.configurable has no "thread_id"');
     const { channel_values, ...body } = copyCheckpoint(checkpoint);
     const versions = newVersions ?? Object.fromEntries(
       Object.keys(channel_values).map((channel) => [channel, body.channel_versions[channel]]));
     await this.#alone(thread_id, async (thread) => {
       const space = () => thread.space(namespace).checkpoints;
-      if (!thread.isOpen || (parent !== undefined && !space().has(parent))) await this.#refresh(thread);
+      const isKnown = thread.isOpen && (parent === undefined || space().has(parent));
+      if (!isKnown) await this.#refresh(thread);
       const before = space().get(parent)?.values;
-      const values = [], messages = [], texts = new Map();
+      const values = [], messages = [], all = new Map();
       for (const [channel, version] of Object.entries(versions)) {
         if (!Object.hasOwn(channel_values, channel)) {
           values.push({ channel, version }); // it has none at this version
           continue;
         }
-        const { kept, added, text } =
+        const { kept, added, bytes } =
           await this.#channel(channel_values[channel], before?.get(channel));
         values.push({ channel, version, ...kept });
-        texts.set(channel, text);
+        all.set(channel, bytes);
         if (namespace === "" && channel === this.mirror) {
           messages.push(...this.#messages(kept, added, before?.get(channel)));
         }
@@ -240,21 +260,21 @@ export class SessileSaver extends BaseCheckpointSaver {
         checkpoint: this.#kept(await this.#dumped(body)),
         metadata: this.#kept(await this.#dumped(metadata)), values,
       }, messages);
-      for (const [channel, text] of texts) space().get(checkpoint.id).values.get(channel).text = text;
+      const kept = space().get(checkpoint.id).values;
+      for (const [channel, bytes] of all) kept.get(channel).bytes = bytes;
     });
     return { configurable: { thread_id, checkpoint_ns: namespace, checkpoint_id: checkpoint.id } };
   }
 
   async putWrites(config, writes, task, path = "") {
     const { thread_id, checkpoint_ns: namespace = "", checkpoint_id } = config.configurable ?? {};
-    if (thread_id === undefined) throw new Error('putWrites: config.configurable has no "thread_id"');
-    if (checkpoint_id === undefined) {
-      throw new Error('putWrites: config.configurable has no "checkpoint_id"');
+    for (const [name, value] of Object.entries({ thread_id, checkpoint_id })) {
+      if (value === undefined) throw new Error(`putWrites: config.configurable has no "${name}"`);
     }
     const kept = await Promise.all(writes.map(async ([channel, value], i) => (
       { index: WRITES_IDX_MAP[channel] || i, channel, ...this.#kept(await this.#dumped(value)) })));
-    await this.#alone(thread_id, (thread) => this.#write(thread,
-      { kind: "langgraph.writes", namespace, checkpoint: checkpoint_id, task, path, writes: kept }));
+    await this.#alone(thread_id, (thread) => this.#write(thread, { kind: "langgraph.writes",
+      namespace, checkpoint: checkpoint_id, task, path, writes: kept }));
   }
 
   async #tuple(thread, namespace, one) {
@@ -271,14 +291,15 @@ export class SessileSaver extends BaseCheckpointSaver {
       }
     }
     if (checkpoint.v < 4 && one.parent !== undefined) { // sends were pending writes of the parent
-      const sends = thread.writesTo(namespace, one.parent).filter(({ channel }) => channel === TASKS);
+      const sends = thread.writesTo(namespace, one.parent)
+        .filter(({ channel }) => channel === TASKS);
       checkpoint.channel_values[TASKS] = await Promise.all(sends.map((send) => this.#loaded(send)));
       const versions = Object.values(checkpoint.channel_versions);
       checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions)
         : this.getNextVersion(undefined);
     }
-    const pendingWrites = await Promise.all(thread.writesTo(namespace, one.id).map(async (write) => (
-      [write.task, write.channel, await this.#loaded(write)])));
+    const pendingWrites = await Promise.all(thread.writesTo(namespace, one.id)
+      .map(async (write) => [write.task, write.channel, await this.#loaded(write)]));
     return {
       config: config(one.id), checkpoint, metadata: await this.#loaded(one.metadata), pendingWrites,
       ...one.parent !== undefined && { parentConfig: config(one.parent) },

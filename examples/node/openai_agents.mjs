@@ -1,13 +1,14 @@
 // openai_agents.mjs: a Session for the OpenAI Agents SDK.
 //
 //   import { Agent, run } from "@openai/agents";
-//   import { Sessile } from "./sessile.mjs";              // sessile rpc --client node > sessile.mjs
+//   import { Sessile } from "./sessile.mjs";             // sessile rpc --client node > sessile.mjs
 //   import { SessileSession } from "./openai_agents.mjs";
 //   const session = new SessileSession(new Sessile(), { id: "bug-42", policy: "sliding_window" });
 //   await run(new Agent({ name: "helper" }), "why is it slow?", { session });
 //
-// An item is a message. getItems() is the context: if the session has a policy, the SDK sends what the
-// policy left, and knows nothing of it. popItem() and clearSession() move the head: nothing is lost.
+// An item is a message. getItems() is the context: if the session has a policy, the SDK sends what
+// the policy left, and knows nothing of it. popItem() and clearSession() move the head: nothing is
+// lost.
 
 // Bytes in an item, such as an image that a tool returned, are kept as base64.
 const toJson = (value) => JSON.parse(JSON.stringify(value, (_, one) => (
@@ -73,11 +74,14 @@ function inOrder(context) {
   return runs.flatMap((run) => run.sort((a, b) => (a.id < b.id ? -1 : 1)));
 }
 
+const clamp = (limit, most) => Math.min(Math.max(0, limit), most);
+
 export class SessileSession {
   /**
    * @param {object} store a client of sessile rpc; whoever made it closes it
-   * @param {{ id?: string, agent?: string, user?: string } & object} [options] the session, made if it
-   *   is not there, without an id a new one; others, as policy and window, are those of session/open
+   * @param {{ id?: string, agent?: string, user?: string } & object} [options] the session, made if
+   *   it is not there, without an id a new one; others, as policy and window, are those of
+   *   session/open
    */
   constructor(store, { id, agent = "openai-agents", user, ...settings } = {}) {
     Object.assign(this, { store, settings, names: { id, agent, user } });
@@ -88,7 +92,8 @@ export class SessileSession {
     const { id, agent, user } = this.names;
     this.opened ??= (id === undefined
       ? this.store.call("session/create", { agent, user, ...this.settings })
-      : this.store.call("session/open", { session: { id, agent, user }, create: true, ...this.settings })
+      : this.store.call("session/open",
+        { session: { id, agent, user }, create: true, ...this.settings })
     ).then((session) => ({ id: session.id, agent: session.agent, user: session.user }));
     this.opened.catch(() => { this.opened = undefined; }); // the next call tries again
     return this.opened;
@@ -105,7 +110,7 @@ export class SessileSession {
   async getItems(limit) {
     const { messages } = await this.#call("session/context", {});
     const items = inOrder(messages).map(({ message }) => toItem(message));
-    return limit === undefined ? items : items.slice(Math.max(0, items.length - Math.max(0, limit)));
+    return limit === undefined ? items : items.slice(items.length - clamp(limit, items.length));
   }
 
   async addItems(items) {

@@ -158,6 +158,7 @@ store = require("sessile_rpc").start {
 }
 vim.wait(5000, function() return store.hello end, 2)
 say("protocol", store.hello.protocol)
+assert(#store:wait("store/list", {}) == 0)
 store:wait("session/create", { id = "m" })
 local turn = store:wait("session/turn", { session = "m", messages = {
   { role = "user", content = "h€", n = 1.5 }, { role = "assistant", content = "hello" } } })

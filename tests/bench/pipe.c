@@ -88,18 +88,16 @@ static double in_process(process *lua, int count)
     return strtod(line, NULL);
 }
 
-/* The time of one of `count` lines as long as a turn's that come back as they are. */
-static double echoed(process *cat, int count)
+/* The time of a line as long as a turn's that comes back as it is. */
+static double echoed(process *echo)
 {
     static char text[2 * TURN + 150], line[8192];
     double t = now_us();
     memset(text, 'x', sizeof text - 1);
-    for (int i = 0; i < count; i++)
-        fprintf(cat->to, "%s\n", text);
-    fflush(cat->to);
-    for (int i = 0; i < count; i++)
-        read_line(cat, line, sizeof line, "xx");
-    return (now_us() - t) / count;
+    fprintf(echo->to, "%s\n", text);
+    fflush(echo->to);
+    read_line(echo, line, sizeof line, "xx");
+    return now_us() - t;
 }
 
 static process start_rpc(const char *bin, const char *store, const char *config)
@@ -131,20 +129,19 @@ static void bench_turns(const char *bin, const char *durability)
     process rpc = start_rpc(bin, store, config);
     process lua = start((const char *const[]){bin, "run", "tests/bench/pipe.lua", other,
                                               durability, NULL});
-    process cat = start((const char *const[]){"cat", NULL});
+    process echo = start((const char *const[]){bin, "run", "tests/bench/pipe.lua", NULL});
     read_line(&lua, text, sizeof text, "ready");
     for (int i = -20; i < (int)rounds(500); i++) {
-        double a = by_rpc(&rpc, 1), b = in_process(&lua, 1);
-        if (i >= 0)
+        double a = by_rpc(&rpc, 1), b = in_process(&lua, 1), c = echoed(&echo);
+        if (i >= 0) {
             sample_round(&one, a, &here, b, NULL, 0);
+            sample(&line, c);
+        }
     }
     for (int i = -2; i < (int)rounds(50); i++) {
         double a = by_rpc(&rpc, PIPED), b = in_process(&lua, PIPED);
-        double c =
-            echoed(&cat, PIPED / 4); /* cat is not told to wait: less than a pipe */
         if (i >= 0) {
             sample_round(&many, a, &here_many, b, NULL, 0);
-            sample(&line, c);
             sample(&again, a);
         }
     }
@@ -157,12 +154,12 @@ static void bench_turns(const char *bin, const char *durability)
                      &many, &here_many, NULL, "the turn in process, Lua",
                      synced ? 0 : 2.5, 0});
     if (!synced)
-        row_print(
-            &(row){"the same", &again, &line, NULL, "an echo of the line (cat)", 4, 0});
+        row_print(&(row){"the same", &again, &line, NULL, "an echo of a line, one by one",
+                         4, 0});
     line.count = again.count = 0;
     finish(&rpc);
     finish(&lua);
-    finish(&cat);
+    finish(&echo);
 }
 
 int main(int argc, char **argv)

@@ -66,46 +66,77 @@ local function says(tree)
   return ARTICLES[tree.kind] or "an object"
 end
 
-local function wrong(tree, value, path)
+-- What is wrong is said without where: callers put that before it, so that a right value costs
+-- none.
+local function wrong(tree, value)
   local got = kind_of(value)
   if got == "string" and type(value) == "string" then
     got = ("%q"):format(value:sub(1, 40)):gsub("\\\n", "\\n")
   end
-  return nil, ("%s: %s expected, got %s"):format(path, says(tree), got)
+  return nil, (": %s expected, got %s"):format(says(tree), got)
 end
 
---- The members of an object that a type has, checked; nil and what is wrong.
----@param fields table<string, string>  type words by name
----@param given table
----@param path string
-function check.fields(fields, given, path)
-  local taken = {}
-  for name, value in pairs(given) do
-    local word = type(name) == "string" and fields[name]
-    if not word then
-      local near = nearest(name, fields)
-      return nil, ("%s: unknown name '%s'%s"):format(path, tostring(name):sub(1, 60),
-        near and (", did you mean '%s'?"):format(near) or "")
+local read = setmetatable({}, { __mode = "k" })
+
+-- The trees of fields by their names, and the names of those that must be there.
+local function trees_of(fields)
+  local found = read[fields]
+  if not found then
+    found = { trees = {}, needed = {} }
+    for name, word in pairs(fields) do
+      found.trees[name] = words.read(word)
+      if not found.trees[name].optional then
+        found.needed[#found.needed + 1] = name
+      end
     end
-    local tree = words.read(word)
-    if not (tree.optional and (value == NULL or kind_of(value) == "null" and tree.kind ~= "json"))
-    then
+    read[fields] = found
+  end
+  return found
+end
+
+check.trees_of = trees_of
+
+-- Whether a value stands for none. A null that may be any value is one.
+local function is_absent(tree, value)
+  return tree.optional and (value == NULL or tree.kind ~= "json" and getmetatable(value) == SPAN
+    and kind_of(value) == "null")
+end
+
+-- The members of an object that a type has, checked; nil and what is wrong.
+local function take_fields(fields, given)
+  local taken, known = {}, trees_of(fields)
+  for name, value in pairs(given) do
+    local tree = known.trees[name]
+    if not tree then
+      local near = nearest(name, fields)
+      return nil, (": unknown name '%s'%s"):format(tostring(name):sub(1, 60),
+        near and (", did you mean '%s'?"):format(near) or "")
+    elseif not is_absent(tree, value) then
       local why
-      taken[name], why = take(tree, value, path .. ": " .. name)
+      taken[name], why = take(tree, value)
       if why then
-        return nil, why
+        return nil, ": " .. name .. why
       end
     end
   end
-  for name, word in pairs(fields) do
-    if taken[name] == nil and not words.read(word).optional then
-      return nil, ("%s: %s is missing"):format(path, name)
+  for _, name in ipairs(known.needed) do
+    if taken[name] == nil then
+      return nil, (": %s is missing"):format(name)
     end
   end
   return taken
 end
 
-local function take_list(tree, value, path)
+--- The members of an object that a type has, checked; nil and what is wrong.
+---@param fields table<string, string>  type words by name
+---@param given table
+---@param path string  what a sentence begins with
+function check.fields(fields, given, path)
+  local taken, why = take_fields(fields, given)
+  return taken, why and path .. why
+end
+
+local function take_list(tree, value)
   local items = value
   if getmetatable(value) == SPAN then
     items = core.span.array(value.json, check.DEPTH)
@@ -116,33 +147,33 @@ local function take_list(tree, value, path)
     items = nil
   end
   if not items then
-    return wrong(tree, value, path)
+    return wrong(tree, value)
   end
   local list = {}
   for i, item in ipairs(items) do
     local why
-    list[i], why = take(tree.of, item, ("%s[%d]"):format(path, i - 1))
+    list[i], why = take(tree.of, item)
     if why then
-      return nil, why
+      return nil, ("[%d]"):format(i - 1) .. why
     end
   end
   return core.array(list)
 end
 
 -- A value of which members are kept as text.
-local function take_members(type_of, value, path)
+local function take_members(type_of, value)
   local spans = {}
   for name, word in pairs(type_of.members) do
     spans[name] = words.is_span(words.read(word)) or nil
   end
-  return check.fields(type_of.members, core.decode(value.json, spans, check.DEPTH), path)
+  return take_fields(type_of.members, core.decode(value.json, spans, check.DEPTH))
 end
 
 -- The first of several types that fits, by kind; else what is wrong with the likeliest.
-local function take_either(tree, value, path)
+local function take_either(tree, value)
   local best
   for _, one in ipairs(tree.of) do
-    local taken, why = take(one, value, path)
+    local taken, why = take(one, value)
     if not why then
       return taken
     end
@@ -152,7 +183,7 @@ local function take_either(tree, value, path)
   if best then
     return nil, best
   end
-  return wrong(tree, value, path)
+  return wrong(tree, value)
 end
 
 -- The kinds that are not named types: whether a value is one.
@@ -165,33 +196,33 @@ local plain = {
   integer = function(value) return type(value) == "number" and math.tointeger(value) ~= nil end,
 }
 
-function take(tree, value, path)
+function take(tree, value)
   if tree.kind == "list" then
-    return take_list(tree, value, path)
+    return take_list(tree, value)
   elseif tree.kind == "either" then
-    return take_either(tree, value, path)
+    return take_either(tree, value)
   elseif tree.kind == "word" then
     if value == tree.word then
       return value
     end
-    return wrong(tree, value, path)
+    return wrong(tree, value)
   elseif plain[tree.kind] then
     if not plain[tree.kind](value) then
-      return wrong(tree, value, path)
+      return wrong(tree, value)
     end
     return tree.kind == "integer" and math.tointeger(value) or value
   end
   local type_of = named[tree.kind]
   if type_of.is then
-    return take(words.read(type_of.is), value, path)
+    return take(words.read(type_of.is), value)
   elseif kind_of(value) ~= "object" then
-    return wrong(tree, value, path)
+    return wrong(tree, value)
   elseif type_of.members then
-    return take_members(type_of, value, path)
+    return take_members(type_of, value)
   elseif type_of.is_span then
     return value
   end
-  return check.fields(type_of.fields, value, path)
+  return take_fields(type_of.fields, value)
 end
 
 --- The parameters of a request, from their text; nil and a sentence. nil for `text`: none.

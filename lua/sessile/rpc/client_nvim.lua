@@ -14,17 +14,17 @@ local TEXT = [==[
 --     function(session, failure) end)
 --   local rows = store:wait("store/list", {})          -- waits, at most 5 s
 --
--- Nothing waits for the disk: a call that is only sent costs the editor microseconds. An empty
--- table is written as {}; an empty list is M.list().
+-- Nothing waits for the disk: a call that is only sent costs the editor microseconds. In a message
+-- an empty table is a list, as everywhere in Neovim; vim.empty_dict() is an object.
 
 local M = {}
 
 local Client = {}
 Client.__index = Client
 
---- An empty list, in a message or in parameters.
-function M.list()
-  return vim.fn.json_decode("[]")
+-- Parameters and answers are objects, also without members.
+local function object(value)
+  return type(value) == "table" and next(value) == nil and vim.empty_dict() or value
 end
 
 local function lines_in(self, pieces)
@@ -88,7 +88,7 @@ end
 function Client:call(method, params, done)
   self.number = self.number + 1
   self.waiting[self.number] = done or function() end
-  self:send({ id = self.number, method = method, params = params })
+  self:send({ id = self.number, method = method, params = object(params) })
   return self.number
 end
 
@@ -117,7 +117,7 @@ local function answer(self, message)
     if result == nil then
       self:send({ id = message.id, error = { code = -32000, message = tostring(why) } })
     else
-      self:send({ id = message.id, result = result })
+      self:send({ id = message.id, result = object(result) })
     end
   end
   local own = (self.options.answers or {})[message.method:sub(5)]

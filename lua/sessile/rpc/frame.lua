@@ -8,8 +8,7 @@ local errors = require "sessile.rpc.errors"
 
 local frame = {}
 
-local SPANS = { id = true, params = true, result = true, error = true, method = true,
-  jsonrpc = true }
+local SPANS = { id = true, params = true, result = true, error = true }
 
 local function refused(code, id, message, next_step)
   return nil, code, { id = id, message = message }, next_step
@@ -39,15 +38,14 @@ function frame.read(line)
   if id and id_kind ~= "string" and id_kind ~= "number" then
     return refused(errors.REQUEST, nil, "an id is a string or a number")
   end
-  local method = text_of(value.method)
-  if method then
-    local name = core.span.string(method)
-    if not name then
+  local method = value.method
+  if method ~= nil then
+    if type(method) ~= "string" then
       return refused(errors.REQUEST, id, "the method's name is a string")
-    elseif text_of(value.jsonrpc) ~= '"2.0"' then
+    elseif value.jsonrpc ~= "2.0" then
       return refused(errors.REQUEST, id, 'jsonrpc: "2.0" is missing')
     end
-    return { id = id, method = name, params = text_of(value.params) }
+    return { id = id, method = method, params = text_of(value.params) }
   elseif value.result or value.error then
     return { id = id, result = text_of(value.result), error = text_of(value.error) }
   end

@@ -34,11 +34,11 @@ function results.read(message)
 end
 
 local function fields_of(fields, value)
-  local made = {}
-  for name, word in pairs(fields) do
-    local field = rawget(value, name)
-    if field ~= nil then
-      made[name] = convert(words.read(word), field)
+  local made, trees = {}, check.trees_of(fields).trees
+  for name, field in next, value do
+    local tree = trees[name]
+    if tree then
+      made[name] = convert(tree, field)
     end
   end
   return made

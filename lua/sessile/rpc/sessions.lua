@@ -46,6 +46,10 @@ local function full_key(session)
   return ("%q%q%q."):format(session.id, session.agent, session.user)
 end
 
+local function in_use(id)
+  return ('session "%s" is in use: by a request, or it is watched'):format(id)
+end
+
 local function close_one(self, key)
   local one = self.open[key]
   self.open[key] = nil
@@ -129,10 +133,9 @@ function sessions:open_with(how, options)
   end
   local key = full_key(session)
   local one = self.open[key]
-  if one and one.uses > 1 then
+  if one and one.uses > 0 then
     session:close()
-    return nil, ('session "%s" is in use by another request: wait for its end'):format(
-      session.id), "EBUSY"
+    return nil, in_use(session.id), "EBUSY"
   elseif one then
     close_one(self, key)
   end
@@ -167,8 +170,7 @@ function sessions:close(name)
   if not one then
     return true
   elseif one.uses > 0 then
-    return nil, ('session "%s" is in use by another request: wait for its end'):format(names.id),
-      "EBUSY"
+    return nil, in_use(names.id), "EBUSY"
   end
   self.given[key] = nil
   close_one(self, key)

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Agent, MemorySession, Runner, Usage, setTracingDisabled, tool } from "@openai/agents";
 import { z } from "zod";
-import { run, test } from "./harness.mjs";
+import { run, snippet, test } from "./harness.mjs";
 import { SessileSession } from "./openai_agents.mjs";
 import { Sessile } from "./sessile.mjs";
 
@@ -24,15 +24,21 @@ function numbers(seed) {
 
 const TEXTS = ["why is it slow?", "", "größer, 日本語 \u{1f68b}", "a\u2028b\u0085c\u0000d", '{"n": 1.50}'];
 
-// An item that may follow `items`: a result only for a call of the newest calls that has none.
+// An item that may follow `items`. After calls without results there are results, in any order, and
+// more calls; at times something else, and then these calls never get one.
 function makeItem(random, items, n) {
   const text = TEXTS[random(TEXTS.length)];
-  const open = [];
+  const calls = [], answered = new Set();
   for (const item of [...items].reverse()) {
-    if (item.type === "function_call_result") open.push(item.callId);
+    if (item.type === "function_call_result") answered.add(item.callId);
     else if (item.type !== "function_call") break;
-    else if (!open.includes(item.callId)) return resultOf(random, item, text);
+    else if (!answered.has(item.callId)) calls.push(item);
   }
+  const call = { type: "function_call", callId: `call_${n}`, name: "lookup", status: "completed",
+    arguments: random(2) ? '{"q":"x"}' : "no json" };
+  const next = calls.length > 0 ? random(10) : 9;
+  if (next < 5) return resultOf(random, calls[random(calls.length)], text);
+  if (next < 9 && answered.size === 0) return call;
   const forms = [
     { type: "message", role: "user", content: text },
     { role: "user", content: [{ type: "input_text", text }, { type: "input_image", image: "data:x" }] },
@@ -44,9 +50,7 @@ function makeItem(random, items, n) {
     { type: "hosted_tool_call", name: "web_search", status: "completed", output: text },
     { type: "compaction", encrypted_content: text },
   ];
-  const of = random(forms.length + 3);
-  return forms[of] ?? { type: "function_call", callId: `call_${n}`, name: "lookup", status: "completed",
-    arguments: of % 2 ? '{"q":"x"}' : "no json" };
+  return forms[random(forms.length + 3)] ?? call;
 }
 
 function resultOf(random, { callId, name }, text) {
@@ -161,6 +165,10 @@ test("what popItem and clearSession took is in the log", async () => {
   assert.deepEqual(await session.getItems(), []);
   const { nodes } = await store.call("session/tree", { session: "popped", types: ["message"] });
   assert.equal(nodes.length, 2);
+});
+
+test("the snippet of the README runs", () => {
+  assert.equal(snippet("openai_agents.mjs"), "1 items\n3 items\n");
 });
 
 await run(() => store.close());
