@@ -367,15 +367,15 @@ $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direc
 $(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 $(BUILD)/tests/unit/service/test_poked: $(OBJ)/tests/store/minimal.o
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue json_refused shares strangers poked events_threads run_stream memory_stream memory_lists server_model clients observed pieces reflection one_request)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue json_refused shares strangers poked replies events_kept events_threads run_stream memory_stream memory_lists server_model clients observed pieces reflection one_request)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(addprefix $(BUILD)/tests/unit/service/test_,events_guarded shares strangers): $(OBJ)/tests/unit/service/users.o
 LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_meet nodes_told)
 $(LINED): $(OBJ)/tests/unit/service/lines.o
 $(BUILD)/tests/unit/service/test_observed: $(addprefix $(OBJ)/tests/unit/rpc/,certificates.o program.o)
 $(BUILD)/tests/unit/service/test_clients: $(OBJ)/tests/unit/rpc/program.o
-$(addprefix $(BUILD)/tests/unit/service/test_,json_queue nodes_health strangers): $(OBJ)/tests/unit/rpc/wire.o
-SLOW := $(addprefix $(BUILD)/tests/unit/service/test_,pieces memory_lists json_refused)
+$(addprefix $(BUILD)/tests/unit/service/test_,json_queue nodes_health replies strangers): $(OBJ)/tests/unit/rpc/wire.o
+SLOW := $(addprefix $(BUILD)/tests/unit/service/test_,pieces memory_lists json_refused events_kept)
 $(SLOW): $(addprefix $(OBJ)/tests/unit/,service/slow.o rpc/wire.o)
 RPC_SHARED := $(call objects,$(filter-out tests/unit/rpc/test_%,$(call sources,tests/unit/rpc/*.c)))
 $(filter $(BUILD)/tests/unit/rpc/%,$(TESTS)): $(RPC_SHARED)
@@ -515,7 +515,7 @@ asan: deps-test
 # Requests of test_json_refused would not arrive within their 10 s.
 # CI leaves LONG_TESTS and the largest of the stores' to `make tsan ALL=1`.
 THREADED = $(shell grep -lE 'pthread_create|waiter_start' $(filter-out $(PROXIED) tests/unit/service/test_json_refused.c $(if $(ALL),,$(LONG_TESTS)),$(TEST_C))) \
-           $(if $(ALL),tests/store/test_backend.c) $(addprefix tests/unit/service/test_,events.c lanes.c pool.c poked.c run_stream.c strangers.c)
+           $(if $(ALL),tests/store/test_backend.c) $(addprefix tests/unit/service/test_,events.c lanes.c pool.c poked.c replies.c run_stream.c strangers.c)
 PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \

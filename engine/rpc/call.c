@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "rpc/intake.h"
 #include "rpc/listener.h"
+#include "rpc/queued.h"
 
 /* ---------------------------------------------------------------------- its life */
 
@@ -50,8 +51,8 @@ static void call_free(rpc_call *call)
 {
     allocator a = call->alloc;
 
-    chunks_free(&call->box.queue, &a);
-    chunks_free(&call->stream.out.queue, &a);
+    queued_remove(call->mailbox, chunks_free(&call->box.queue, &a) +
+                                     chunks_free(&call->stream.out.queue, &a));
     intake_deinit(&call->stream);
     buf_deinit(&call->request.line);
     buf_deinit(&call->body);
@@ -273,4 +274,10 @@ rpc_loop *rpc_call_loop(const rpc_call *call)
 size_t rpc_unsent(const rpc_call *call)
 {
     return atomic_load(&call->unsent);
+}
+
+int rpc_has_room(const rpc_call *call, size_t size, const char **why)
+{
+    *why = queued_refusal;
+    return queued_has_room(call->mailbox, size);
 }

@@ -68,6 +68,10 @@ void call_begin(rpc_call *call);
 void call_over(rpc_call *call, rpc_gone why);
 /* Bytes of the reply were handed to the connection. */
 void call_sent(rpc_call *call, size_t size);
+/* Drops what the loop has of the reply: the bytes. */
+size_t call_drop_queue(rpc_call *call);
+/* Over HTTP/2: ends it because its client reads too slowly: the bytes that were freed. */
+size_t reply_shed(rpc_call *call);
 /* Ends a call in whose request something is wrong: as a gRPC status, or one of HTTP. */
 void call_refuse(rpc_call *call, rpc_code code, int http, const char *text);
 /* The box has something; the deadline passed. */

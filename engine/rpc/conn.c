@@ -1,17 +1,9 @@
 /*
  * conn.c: one connection: a socket, TLS or not, and the protocol that is spoken on it.
  *
- * Owns the socket and the bytes that wait to be written. What they mean is the protocol's
- * affair (http2.c, http1.c), which is found out here: by ALPN under TLS, else by the
- * first bytes, which an HTTP/2 client begins with a preface that is no HTTP/1.1 request.
- *
- * A peer that does not read must not cost memory. The protocol is asked for bytes only
- * while less than OUT_FULL are waiting; and when nothing can be written, no more than
- * WITHHELD bytes are read, since each of them may ask for an answer.
- *
- * With TLS the bytes go through a tls_link: what is read lies in the loop's memory and is
- * opened at once, and all that is to be written is sealed together, so that a connection
- * which has nothing to say holds no buffer.
+ * Owns the socket. What the bytes mean is the protocol's affair (http2.c, http1.c), which
+ * is found out here: by ALPN under TLS, else by the first bytes, which an HTTP/2 client
+ * begins with a preface that is no HTTP/1.1 request. conn_write.c writes.
  *
  * A connection is ended in any callback, but freed only when the turn ends: whoever
  * called may still look at it.
@@ -31,11 +23,8 @@
 #include "rpc/listener.h"
 
 enum {
-    OUT_FULL = 65536,
-    WITHHELD = 256 * 1024,
     READS = 4, /* of INPUT_SIZE in one turn: other connections have a right too */
 };
-#define LINGER_US (2 * 1000000ull)
 #define NOTICE_US (500 * 1000ull) /* between the first and the second GOAWAY */
 
 /* What each HTTP/2 client sends first (RFC 9113, 3.4). */
@@ -71,31 +60,6 @@ conn *conn_new(rpc_loop *loop, int fd, const rpc_limits *limits)
         c->next->prev = c;
     loop->conns.all = c;
     return c;
-}
-
-/* Memory to write into goes from connection to connection, as each has something to send.
- */
-static void lend(conn *c, buf *out)
-{
-    buf *spare = c->loop->run.spare;
-    int i = spare[0].data ? 0 : 1;
-    if (out->data || !spare[i].data)
-        return;
-    *out = spare[i];
-    buf_init(&spare[i], &c->loop->alloc);
-}
-
-static void take_back(conn *c, buf *out)
-{
-    buf *spare = c->loop->run.spare;
-    int i = spare[0].data ? 1 : 0;
-    if (spare[i].data || out->capacity > 4 * OUT_FULL) {
-        buf_deinit(out);
-        return;
-    }
-    buf_clear(out);
-    spare[i] = *out;
-    buf_init(out, &c->loop->alloc);
 }
 
 void conn_end(conn *c)
@@ -144,7 +108,7 @@ void conns_reap(rpc_loop *loop)
             c->speaks->release(c);
         tls_link_free(c->tls);
         close(c->io.fd);
-        take_back(c, &c->out.data);
+        conn_take_back(c, &c->out.data);
         mem_free(&loop->alloc, c, sizeof *c);
     }
 }
@@ -198,7 +162,7 @@ static void overdue(timer *t)
     if (c->phase < CONN_OPEN)
         due = beginning(c);
     else if (c->phase == CONN_LINGER)
-        due = c->at.wrote + LINGER_US;
+        due = c->at.wrote + CONN_LINGER_US;
     if (c->out.blocked)
         due = earlier(due, conn_after(c->at.wrote, c->limits->ms.stuck));
     if (due <= now) {
@@ -234,168 +198,6 @@ void conn_drain(conn *c)
     c->speaks->drain(c, 0);
     c->at.drain = c->loop->now_us + NOTICE_US;
     conn_due(c, c->at.drain);
-    conn_dirty(c);
-}
-
-/* ---------------------------------------------------------------------- bytes out */
-
-/* What is for the wire. */
-static buf *wire(conn *c)
-{
-    return c->tls ? tls_out(c->tls) : &c->out.data;
-}
-
-int conn_full(conn *c)
-{
-    size_t waits = wire(c)->size - c->out.sent + (c->tls ? c->out.data.size : 0);
-    return waits >= OUT_FULL || c->out.data.failed;
-}
-
-void conn_dirty(conn *c)
-{
-    if (c->out.dirty || c->phase == CONN_DEAD)
-        return;
-    c->out.dirty = 1;
-    c->next_dirty = c->loop->conns.dirty;
-    c->loop->conns.dirty = c;
-}
-
-/* What epoll shall say: that there is something to read, unless the peer reads nothing
- * and has sent enough; and that it can be written again. */
-static void watch(conn *c)
-{
-    uint32_t events = 0;
-    if (c->phase == CONN_DEAD)
-        return;
-    if (!c->out.blocked || c->out.withheld < WITHHELD)
-        events |= EPOLLIN;
-    if (c->out.blocked || c->phase == CONN_CONNECTING)
-        events |= EPOLLOUT;
-    if (loop_watch(c->loop, &c->io, events))
-        conn_end(c);
-}
-
-/* Writes what is for the wire: all, or until the socket takes no more (out.blocked). 0,
- * -1. */
-static int push(conn *c)
-{
-    buf *out = wire(c);
-    while (c->out.sent < out->size) {
-        ssize_t n = send(c->io.fd, out->data + c->out.sent, out->size - c->out.sent,
-                         MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            return -1;
-        if (n <= 0) {
-            c->out.blocked = 1;
-            conn_due(c, conn_after(c->at.wrote, c->limits->ms.stuck));
-            return 0;
-        }
-        c->at.wrote = c->loop->now_us;
-        c->out.sent += (size_t)n;
-    }
-    if (out->data)
-        take_back(c, out);
-    c->out.sent = 0;
-    c->out.withheld = 0;
-    return 0;
-}
-
-/* Asks the protocol for what there is to send. 0; -1: no memory, or TLS broke. */
-static int produce(conn *c)
-{
-    int failed = 0;
-    lend(c, &c->out.data);
-    if (c->speaks->produce(c) && c->phase == CONN_OPEN)
-        c->phase = CONN_CLOSING;
-    if (!c->tls || c->out.data.failed)
-        return c->out.data.failed ? -1 : 0;
-    lend(c, tls_out(c->tls));
-    if (c->out.data.size)
-        failed = tls_write(c->tls, c->out.data.data, c->out.data.size);
-    take_back(c, &c->out.data);
-    return failed;
-}
-
-/* Bytes; 0: there are none now; -1: the end, or it broke. */
-static long pull(conn *c, void *out)
-{
-    ssize_t n = recv(c->io.fd, out, INPUT_SIZE, 0);
-    if (n > 0)
-        return (long)n;
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
-}
-
-/* The socket takes no more: what the peer said last is why. */
-static void hear_out(conn *c)
-{
-    unsigned char *in = c->loop->run.sealed;
-    long n = c->tls ? pull(c, in) : 0;
-    if (n <= 0)
-        return;
-    tls_feed(c->tls, in, (size_t)n);
-    while (tls_read(c->tls, c->loop->run.input, INPUT_SIZE) > 0)
-        ;
-    tls_feed(c->tls, NULL, 0);
-}
-
-/* All is sent that ever will be. */
-static void linger(conn *c)
-{
-    if (c->tls) {
-        tls_bye(c->tls);
-        (void)push(c);
-    }
-    shutdown(c->io.fd, SHUT_WR);
-    c->phase = CONN_LINGER;
-    c->at.wrote = c->loop->now_us;
-    conn_due(c, c->at.wrote + LINGER_US);
-}
-
-static void flush(conn *c)
-{
-    c->out.blocked = 0;
-    if (c->phase < CONN_OPEN && push(c)) {
-        conn_end(c);
-        return;
-    }
-    while ((c->phase == CONN_OPEN || c->phase == CONN_CLOSING) && !c->out.blocked) {
-        if (produce(c)) {
-            conn_end(c);
-            return;
-        }
-        if (wire(c)->size == c->out.sent) {
-            if (c->phase == CONN_CLOSING)
-                linger(c);
-            break;
-        }
-        if (push(c)) {
-            hear_out(c);
-            conn_end(c);
-            return;
-        }
-    }
-    if (!wire(c)->size && wire(c)->data)
-        take_back(c, wire(c));
-    watch(c);
-}
-
-void conns_flush(rpc_loop *loop)
-{
-    while (loop->conns.dirty) {
-        conn *c = loop->conns.dirty;
-        loop->conns.dirty = c->next_dirty;
-        c->out.dirty = 0;
-        if (c->phase != CONN_DEAD)
-            flush(c);
-    }
-}
-
-void conn_finish(conn *c)
-{
-    if (c->phase == CONN_OPEN)
-        c->phase = CONN_CLOSING;
-    else if (c->phase < CONN_OPEN)
-        conn_end(c);
     conn_dirty(c);
 }
 
@@ -471,7 +273,7 @@ static void take(conn *c, const unsigned char *data, size_t size)
 /* TLS broke: it may have a word for the peer about why. */
 static void break_off(conn *c)
 {
-    (void)push(c);
+    (void)conn_push(c);
     conn_end(c);
 }
 
@@ -498,10 +300,24 @@ static void shake_hands(conn *c)
     }
 }
 
+/* 1: a server's client begins without TLS: with a word of HTTP, where a handshake has the
+ * number 22. */
+static int is_clear(const conn *c, const unsigned char *data)
+{
+    return c->owner.listener && c->phase == CONN_HANDSHAKE && !c->shook &&
+           data[0] >= 'A' && data[0] <= 'Z';
+}
+
 /* Bytes of a connection with TLS. All are used up before others are read. */
 static void take_sealed(conn *c, const unsigned char *data, size_t size)
 {
     long n = 1;
+    if (is_clear(c, data)) {
+        atomic_fetch_add(&c->loop->figures.clear, 1);
+        conn_refuse_clear(c, data, size);
+        return;
+    }
+    c->shook = 1;
     tls_feed(c->tls, data, size);
     if (c->phase == CONN_HANDSHAKE)
         shake_hands(c);
@@ -520,7 +336,7 @@ static void read_some(conn *c)
     int sealed = c->tls && c->phase != CONN_LINGER, i;
     unsigned char *in = sealed ? c->loop->run.sealed : c->loop->run.input;
     for (i = 0; i < READS && c->phase != CONN_DEAD; i++) {
-        long n = pull(c, in);
+        long n = conn_pull(c, in);
         if (n < 0)
             conn_end(c);
         if (n <= 0)
@@ -551,7 +367,7 @@ static void connected(conn *c)
         shake_hands(c);
     } else
         (void)speak(c, 1);
-    watch(c);
+    conn_watch(c);
 }
 
 static void ready(source *s, uint32_t events)
@@ -579,7 +395,7 @@ static void begin(conn *c, rpc_tls *tls, const char *host, conn_phase phase)
         }
     }
     conn_due(c, beginning(c));
-    watch(c);
+    conn_watch(c);
 }
 
 void conn_serve(conn *c, struct rpc_listener *l, rpc_tls *tls)

@@ -20,6 +20,10 @@ typedef struct protocol {
     uint64_t (*look)(conn *c);
     /* Asks the peer to go: first a notice, later (last) no new call. */
     void (*drain)(conn *c, int last);
+    /* A server's: bytes of replies that wait for the peer; and it ends the call that
+     * holds most of them, as RESOURCE_EXHAUSTED: the bytes that were freed. */
+    size_t (*held)(conn *c);
+    size_t (*shed)(conn *c);
     /* The connection is gone: each call is told. */
     void (*ended)(conn *c);
     /* Frees what c->state holds. Nothing refers to the connection any more. */
@@ -71,6 +75,7 @@ struct conn {
     int error; /* errno of connecting */
     unsigned draining : 1, hostile : 1;
     unsigned heard : 1; /* the peer has begun to speak */
+    unsigned shook : 1; /* with TLS: it has begun to shake hands */
 };
 
 /* A connection of a socket, which it owns from now on, also when it fails. NULL: no
@@ -96,6 +101,24 @@ void conn_finish(conn *c);
 void conn_end(conn *c);
 /* The peer misbehaves: counted once for a connection. */
 void conn_hostile(conn *c);
+
+/* ------------------------------------------------------------ conn_write.c, for conn.c
+ */
+
+#define CONN_LINGER_US (2 * 1000000ull)
+/* Writes what is for the wire: all, or until the socket takes no more (out.blocked). 0,
+ * -1. */
+int conn_push(conn *c);
+/* Reads: bytes; 0: there are none now; -1: the end, or it broke. */
+long conn_pull(conn *c, void *out);
+/* What epoll shall say: that there is something to read, unless the peer reads nothing
+ * and has sent enough; and that it can be written again. */
+void conn_watch(conn *c);
+/* The memory of what was written is another connection's. */
+void conn_take_back(conn *c, buf *out);
+/* What came at a port of TLS is clear text: a client of HTTP/1.1 is told, and the
+ * connection ends. */
+void conn_refuse_clear(conn *c, const void *data, size_t size);
 
 /* Of all connections of a loop. */
 void conns_flush(rpc_loop *loop);

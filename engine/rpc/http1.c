@@ -11,6 +11,7 @@
 
 #include "rpc/call.h"
 #include "rpc/http1_head.h"
+#include "rpc/queued.h"
 
 enum { PIECE = 65536 };
 
@@ -321,6 +322,30 @@ static void drain(conn *c, int last)
         conn_finish(c);
 }
 
+static size_t held(conn *c)
+{
+    const http1 *h = c->state;
+    return h->call ? rpc_unsent(h->call) : 0;
+}
+
+static size_t shed(conn *c)
+{
+    http1 *h = c->state;
+    const size_t size = held(c);
+    rpc_call *call = h->call;
+
+    if (h->replied) {
+        conn_end(c);
+        return size;
+    }
+    h->call = NULL;
+    h->since = 0;
+    call_over(call, RPC_GONE_CANCELLED);
+    (void)refuse(h, 429, queued_refusal);
+    conn_finish(c);
+    return size;
+}
+
 static void ended(conn *c)
 {
     http1 *h = c->state;
@@ -339,7 +364,8 @@ static void release(conn *c)
     c->state = NULL;
 }
 
-static const protocol http1_protocol = {receive, produce, look, drain, ended, release};
+static const protocol http1_protocol = {receive, produce, look,  drain,
+                                        held,    shed,    ended, release};
 
 int http1_begin(conn *c)
 {

@@ -86,6 +86,10 @@ int http2_headers(stream *s, const nghttp2_nv *own, size_t n, const fields *more
                   int last);
 int http2_trailers(stream *s, const nghttp2_nv *own, size_t n, const fields *more);
 
+/* Of a server's connection, as conn.h says (serve.c). */
+size_t serve_held(conn *c);
+size_t serve_shed(conn *c);
+
 extern const http2_side http2_server, http2_client;
 
 #endif

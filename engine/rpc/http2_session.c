@@ -154,7 +154,8 @@ static void release(conn *c)
     c->state = NULL;
 }
 
-static const protocol http2_protocol = {receive, produce, look, drain, end_all, release};
+static const protocol http2_protocol = {receive,    produce,    look,    drain,
+                                        serve_held, serve_shed, end_all, release};
 
 static int session_new(http2 *h2, int server)
 {

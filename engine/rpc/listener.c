@@ -128,7 +128,8 @@ static void remove_dead(const address *a)
     close(fd);
 }
 
-static sessile_status listen_at(rpc_listener *l, address *a, sessile_error *err)
+static sessile_status listen_at(rpc_listener *l, const char *text, address *a,
+                                sessile_error *err)
 {
     int one = 1,
         fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -146,10 +147,11 @@ static sessile_status listen_at(rpc_listener *l, address *a, sessile_error *err)
         error = errno;
         close(fd);
         if (error == EADDRINUSE)
-            return fail(
-                err, SESSILE_EXISTS,
-                "the address is in use: stop who listens there, or choose another");
-        return fail_errno(err, error, "the address cannot be listened at");
+            return fail(err, SESSILE_EXISTS,
+                        "%s is in use: stop the program that listens there, or choose "
+                        "another address",
+                        text);
+        return fail_errno(err, error, "%s cannot be listened at", text);
     }
     a->size = sizeof a->at;
     getsockname(fd, (struct sockaddr *)&a->at, &a->size);
@@ -195,7 +197,7 @@ static sessile_status listen_everywhere(rpc_listener *l, const char *text,
     for (i = 0; i < found.count && !status; i++) {
         if (i && !port_of(&found.list[i]))
             set_port(&found.list[i], port_of(&found.list[0]));
-        status = listen_at(l, &found.list[i], err);
+        status = listen_at(l, text, &found.list[i], err);
         l->at.local = l->at.local && address_local(&found.list[i]);
     }
     if (status)

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "rpc/conn.h"
 #include "rpc/listener.h"
+#include "rpc/queued.h"
 
 #define EVENTS 64
 /* Rounds of mail in one turn: mail may lead to mail, and descriptors have a right too. */
@@ -73,6 +74,7 @@ void mailbox_release(mailbox *box)
     if (!box || atomic_fetch_sub_explicit(&box->references, 1, memory_order_acq_rel) != 1)
         return;
     a = box->alloc;
+    queued_release(box->queued);
     pthread_mutex_destroy(&box->lock);
     mem_free(&a, box, sizeof *box);
 }
@@ -289,6 +291,7 @@ void rpc_loop_close(rpc_loop *loop)
         return;
     a = loop->alloc;
     if (loop->box) {
+        queued_leave(loop);
         conns_close(loop);
         while (loop->shares)
             listener_share_leave(loop->shares);
@@ -399,6 +402,7 @@ rpc_loop_figures rpc_loop_look(const rpc_loop *loop)
     f.accepted = atomic_load(&loop->figures.accepted);
     f.refused = atomic_load(&loop->figures.refused);
     f.hostile = atomic_load(&loop->figures.hostile);
+    f.clear = atomic_load(&loop->figures.clear);
     f.connections = atomic_load(&loop->figures.connections);
     f.calls = atomic_load(&loop->figures.calls);
     return f;

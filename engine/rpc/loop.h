@@ -32,6 +32,8 @@ typedef struct mailbox {
     int inside; /* thread is turning the loop, and looks here before it waits */
     pthread_t thread;
     mail *first, *last;
+    struct rpc_queued *queued;  /* where replies are counted; NULL: nowhere */
+    atomic_size_t queued_bytes; /* of replies of this loop */
     allocator alloc;
 } mailbox;
 
@@ -64,9 +66,13 @@ struct rpc_loop {
         struct conn *dirty; /* have something to send; singly linked */
         struct conn *dead;  /* to be freed when nothing of the turn refers to them */
     } conns;
+    struct {
+        mail mail; /* asks the loop to drop replies (queued.c) */
+        int posted;
+    } shed;
     struct listener_share *shares; /* of the listeners that it serves */
     struct {
-        atomic_uint_fast64_t accepted, refused, hostile;
+        atomic_uint_fast64_t accepted, refused, hostile, clear;
         atomic_uint connections, calls;
     } figures;
 };

@@ -11,6 +11,7 @@
 
 #include "rpc/call.h"
 #include "rpc/http2.h"
+#include "rpc/queued.h"
 
 /* ---------------------------------------------------------------------- the reply */
 
@@ -37,7 +38,13 @@ static void post(rpc_call *call)
 
 static int queue(rpc_call *call, const void *data, size_t size, int framed)
 {
-    chunk *one = chunk_new(&call->alloc, data, size, framed);
+    chunk *one;
+    if (!queued_has_room(call->mailbox, size)) {
+        queued_press(call->mailbox);
+        rpc_finish(call, RPC_RESOURCE_EXHAUSTED, queued_refusal, NULL, 0);
+        return -1;
+    }
+    one = chunk_new(&call->alloc, data, size, framed);
     if (!one) {
         rpc_finish(call, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
         return -1;
@@ -49,8 +56,10 @@ static int queue(rpc_call *call, const void *data, size_t size, int framed)
     if (atomic_fetch_add(&call->unsent, one->size) + one->size >
         call->limits->bytes.unsent)
         atomic_store(&call->high, 1);
+    queued_add(call->mailbox, one->size);
     chunks_put(&call->box.queue, one);
     post(call);
+    queued_press(call->mailbox);
     return 0;
 }
 
@@ -151,6 +160,12 @@ void rpc_http_end(rpc_call *call)
 void rpc_http_reply(rpc_call *call, int status, const char *type, const void *body,
                     size_t size)
 {
+    if (!queued_has_room(call->mailbox, size)) {
+        status = 429;
+        type = "text/plain";
+        body = queued_refusal;
+        size = strlen(queued_refusal);
+    }
     rpc_http_head(call, status, type, (int64_t)size, NULL, 0);
     rpc_http_send(call, body, size);
     rpc_http_end(call);
@@ -205,7 +220,7 @@ static void empty_box(rpc_call *call)
 static void pump(rpc_call *call)
 {
     if (!call->conn)
-        chunks_free(&call->stream.out.queue, &call->alloc);
+        (void)call_drop_queue(call);
     else if (call->stream.h2)
         serve_pump(call);
     else
@@ -220,9 +235,18 @@ void reply_deliver(mail *m)
     rpc_call_drop(call);
 }
 
+size_t call_drop_queue(rpc_call *call)
+{
+    size_t size = chunks_free(&call->stream.out.queue, &call->alloc);
+    atomic_fetch_sub(&call->unsent, size);
+    queued_remove(call->mailbox, size);
+    return size;
+}
+
 void call_sent(rpc_call *call, size_t size)
 {
     size_t unsent = atomic_fetch_sub(&call->unsent, size) - size;
+    queued_remove(call->mailbox, size);
     if (unsent > call->limits->bytes.unsent / 2 || !atomic_exchange(&call->high, 0))
         return;
     if (call->told && !call->gone && call->service->drained)
@@ -244,7 +268,7 @@ void call_over(rpc_call *call, rpc_gone why)
 {
     call->conn = NULL;
     tell_gone(call, why);
-    atomic_fetch_sub(&call->unsent, chunks_free(&call->stream.out.queue, &call->alloc));
+    (void)call_drop_queue(call);
     rpc_call_drop(call);
 }
 
@@ -265,11 +289,43 @@ void reply_too_late(timer *t)
         if (s->out.headers && ((first && first->sent) || http2_stuck(s)))
             http2_reset(s, NGHTTP2_CANCEL);
         else {
-            atomic_fetch_sub(&call->unsent, chunks_free(&s->out.queue, &call->alloc));
+            (void)call_drop_queue(call);
             empty_box(call);
             pump(call);
         }
     }
     tell_gone(call, RPC_GONE_DEADLINE);
     rpc_call_drop(call);
+}
+
+/* A client that takes nothing more of the stream could not be told by trailers: it is
+ * reset then, with the code that gRPC takes for RESOURCE_EXHAUSTED. */
+size_t reply_shed(rpc_call *call)
+{
+    stream *s = &call->stream;
+    fields said;
+    size_t freed;
+    int half;
+
+    rpc_call_keep(call);
+    empty_box(call);
+    half = s->out.headers &&
+           ((s->out.queue.first && s->out.queue.first->sent) || http2_stuck(s));
+    freed = call_drop_queue(call);
+    pthread_mutex_lock(&call->mailbox->lock);
+    call->box.finished = 1; /* whatever the service says, it is over */
+    pthread_mutex_unlock(&call->mailbox->lock);
+    if (call->request.kind != RPC_GRPC || half) {
+        http2_reset(s, NGHTTP2_ENHANCE_YOUR_CALM);
+    } else {
+        set_trailers(&said, &call->alloc, RPC_RESOURCE_EXHAUSTED, queued_refusal, NULL,
+                     0);
+        fields_deinit(&call->reply.trailers);
+        call->reply.trailers = said;
+        call->reply.code = RPC_RESOURCE_EXHAUSTED;
+        s->out.final = 1;
+        pump(call);
+    }
+    rpc_call_drop(call);
+    return freed;
 }

@@ -127,9 +127,23 @@ int rpc_loop_after(rpc_loop *loop, int ms, void (*fn)(void *arg), void *arg);
 /* Ends each connection and frees the loop, which must not be running. */
 void rpc_loop_close(rpc_loop *loop);
 
+/* What waits in memory for clients that read slowly, over several loops. most: bytes of
+ * replies. Near it the calls of those who hold most end as RESOURCE_EXHAUSTED, over it
+ * each reply of more than 16 KiB does. NOMEM. */
+typedef struct rpc_queued rpc_queued;
+sessile_status rpc_queued_open(rpc_queued **out, size_t most, const allocator *a,
+                               sessile_error *err);
+/* Replies of a loop count from now on. Once for a loop, before it runs. */
+void rpc_loop_count(rpc_loop *loop, rpc_queued *q);
+/* Any thread. */
+size_t rpc_queued_bytes(const rpc_queued *q);
+/* Its loops may go on with it. NULL is ignored. */
+void rpc_queued_drop(rpc_queued *q);
+
 typedef struct rpc_loop_figures {
-    uint64_t accepted, refused, hostile; /* connections: hostile: ended for a flood */
-    unsigned connections, calls;         /* now */
+    /* Connections: hostile: ended for a flood; clear: without TLS at a port of TLS. */
+    uint64_t accepted, refused, hostile, clear;
+    unsigned connections, calls; /* now */
 } rpc_loop_figures;
 /* Any thread. */
 rpc_loop_figures rpc_loop_look(const rpc_loop *loop);
@@ -231,6 +245,9 @@ void rpc_finish(rpc_call *call, rpc_code code, const char *message,
                 const rpc_header *trailers, size_t n);
 /* Bytes queued and not yet given to the connection. Any thread. */
 size_t rpc_unsent(const rpc_call *call);
+/* 0: a piece of that size would be refused now, because too much waits for clients that
+ * read slowly (rpc_queued); *why is the sentence. Any thread. */
+int rpc_has_room(const rpc_call *call, size_t size, const char **why);
 
 /* The same for an RPC_HTTP request: the head once, then bytes of the body as they come,
  * and rpc_http_end(). Without a length (-1) an HTTP/1.1 body is chunked. A reply in one

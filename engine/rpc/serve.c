@@ -192,7 +192,7 @@ static int begin_http(rpc_call *call)
         buf_deinit(&text);
     }
     if (head) {
-        atomic_fetch_sub(&call->unsent, chunks_free(&s->out.queue, &call->alloc));
+        (void)call_drop_queue(call);
         s->out.final = 1;
     }
     return http2_headers(s, own, n, &call->reply.head,
@@ -206,7 +206,7 @@ void serve_pump(rpc_call *call)
 
     if (s->out.headers) {
         if (!strcmp(call->request.method, "HEAD"))
-            atomic_fetch_sub(&call->unsent, chunks_free(&s->out.queue, &call->alloc));
+            (void)call_drop_queue(call);
         http2_more(s);
         return;
     }
@@ -228,4 +228,28 @@ void serve_pump(rpc_call *call)
 void serve_pause(rpc_call *call, int paused)
 {
     intake_pause(&call->stream, paused);
+}
+
+/* ---------------------------------------------------------------------- what is held */
+
+size_t serve_held(conn *c)
+{
+    size_t size = 0;
+    for (stream *s = http2_of(c)->streams; s; s = s->next)
+        size += rpc_unsent(of(s));
+    return size;
+}
+
+size_t serve_shed(conn *c)
+{
+    rpc_call *found = NULL;
+    size_t most = 0;
+    for (stream *s = http2_of(c)->streams; s; s = s->next) {
+        const size_t size = rpc_unsent(of(s));
+        if (size > most) {
+            most = size;
+            found = of(s);
+        }
+    }
+    return found ? reply_shed(found) : 0;
 }

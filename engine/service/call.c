@@ -26,7 +26,7 @@
 
 #include "api/inside.h"
 
-enum { EARLY_MOST = 64 * 1024 };
+enum { EARLY_MOST = 64 * 1024, REQUEST_KEPT = 4096 };
 
 /* ---------------------------------------------------------------------- on the loop */
 
@@ -361,6 +361,14 @@ void call_stay(call *c, const call_stream *stream, void *own)
     atomic_store(&c->stream, stream);
 }
 
+void call_forget_request(call *c)
+{
+    pthread_mutex_lock(&c->mutex);
+    if (c->request.capacity > REQUEST_KEPT)
+        buf_deinit(&c->request);
+    pthread_mutex_unlock(&c->mutex);
+}
+
 void call_leave(call *c, sessile_status status, const sessile_error *err)
 {
     (void)call_give_back(c, status);
@@ -370,12 +378,17 @@ void call_leave(call *c, sessile_status status, const sessile_error *err)
 
 sessile_status call_send(call *c, const ProtobufCMessage *message, sessile_error *err)
 {
+    const char *why;
     buf bytes;
     if (c->speech.as != CALL_GRPC)
         return http_send(c, message, err);
     buf_init(&bytes, &c->server->alloc);
     if (pack_message(&bytes, message))
         return fail_nomem(err);
+    if (!rpc_has_room(c->rpc, bytes.size, &why)) {
+        buf_deinit(&bytes);
+        return fail(err, SESSILE_LIMIT, "%s", why);
+    }
     int sent = rpc_send(c->rpc, bytes.data, bytes.size);
     buf_deinit(&bytes);
     return sent == 0 ? SESSILE_OK

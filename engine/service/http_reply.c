@@ -188,6 +188,16 @@ static sessile_status join(call *c, const ProtobufCMessage *message, sessile_err
     return !status && j->bytes.failed ? fail_nomem(err) : status;
 }
 
+/* Sends a whole reply. LIMIT: too much waits for clients already. */
+static sessile_status reply_json(call *c, const buf *json, sessile_error *err)
+{
+    const char *why;
+    if (!rpc_has_room(c->rpc, json->size, &why))
+        return fail(err, SESSILE_LIMIT, "%s", why);
+    rpc_http_reply(c->rpc, 200, "application/json", json->data, json->size);
+    return SESSILE_OK;
+}
+
 static sessile_status send_json(call *c, const ProtobufCMessage *message,
                                 sessile_error *err)
 {
@@ -195,7 +205,7 @@ static sessile_status send_json(call *c, const ProtobufCMessage *message,
     buf_init(&json, &c->server->alloc);
     sessile_status status = message_to_json(message, REPLY_MOST, &json, err);
     if (!status)
-        rpc_http_reply(c->rpc, 200, "application/json", json.data, json.size);
+        status = reply_json(c, &json, err);
     buf_deinit(&json);
     return status;
 }
@@ -229,10 +239,7 @@ static sessile_status send_joined(call *c, sessile_error *err)
                    j->type->short_name + 1);
         buf_put(&out, j->bytes.data, j->bytes.size);
         buf_puts(&out, "]}");
-        if (out.failed)
-            status = fail_nomem(err);
-        else
-            rpc_http_reply(c->rpc, 200, "application/json", out.data, out.size);
+        status = out.failed ? fail_nomem(err) : reply_json(c, &out, err);
         buf_deinit(&out);
     }
     return status;

@@ -27,6 +27,7 @@ static rpc_loop_figures look_at_loops(const service *s)
         all.accepted += one.accepted;
         all.refused += one.refused;
         all.hostile += one.hostile;
+        all.clear += one.clear;
         all.connections += one.connections;
     }
     return all;
@@ -121,6 +122,9 @@ static void say_all(observe *o, int all)
               "Connections were refused: as many as may be are open.");
     say_grown(o, REPORT_FLOOD, &o->seen.hostile, now.hostile,
               "Connections were ended: their peers flooded the server.");
+    say_grown(o, REPORT_SERVER, &o->seen.clear, now.clear,
+              "Clients spoke clear text at a port of TLS: their addresses need https:// "
+              "or grpcs://.");
     say_grown(o, REPORT_TELEMETRY, &o->seen.dropped,
               metrics_sum(o->metrics, METRIC_TELEMETRY_DROPPED),
               "Telemetry was dropped: there was too much, or no receiver took it.");

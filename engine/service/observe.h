@@ -25,7 +25,7 @@ struct observe {
     int show_ids;
     /* of the thread that calls observe_tick(): the counts when lines were last written */
     struct {
-        uint64_t us, refused, hostile, dropped;
+        uint64_t us, refused, hostile, clear, dropped;
     } seen;
     rpc_listener *listener; /* of /metrics */
     pthread_t thread;

@@ -77,7 +77,8 @@ void observe_taken(call *c)
 
 /* ---------------------------------------------------------------------- ends */
 
-/* The session of a request that is protobuf by now: 1: it names one. */
+/* The session of a request that is protobuf by now: 1: it names one. Under the call's
+ * mutex. */
 static int session_of(call *c, sessile_slice *id)
 {
     sessile_slice names[3];
@@ -96,8 +97,10 @@ static void end_span(call *c, rpc_code code)
         return;
     span_set(&c->seen.span, attribute_text("rpc.system", "grpc"));
     span_set(&c->seen.span, attribute_number("rpc.grpc.status_code", (int64_t)code));
+    pthread_mutex_lock(&c->mutex);
     if (session_of(c, &id))
         span_set_session(&c->seen.span, id);
+    pthread_mutex_unlock(&c->mutex);
     if (code != RPC_OK)
         span_fail(&c->seen.span, status_code_name(code));
     span_end(&c->seen.span);
@@ -176,6 +179,7 @@ static void say_failed(call *c, const sessile_error *err)
     fields[0] = attribute_text("method", c->method->name);
     fields[1] = attribute_text("status", status);
     /* Of a call that names no session the sentence may name any. */
+    pthread_mutex_lock(&c->mutex);
     if (session_of(c, &id)) {
         session_hash(hash, id);
         fields[count++] = o->show_ids ? attribute_slice("session", id)
@@ -189,6 +193,7 @@ static void say_failed(call *c, const sessile_error *err)
     }
     report(&o->reports, kind, kind == REPORT_LOAD ? LEVEL_WARN : LEVEL_ERROR,
            &c->seen.context, message, fields, count);
+    pthread_mutex_unlock(&c->mutex);
     buf_deinit(&why);
 }
 

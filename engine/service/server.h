@@ -56,6 +56,7 @@ struct service {
     } settings;
     rpc_tls *tls;
     rpc_loop **loops;
+    rpc_queued *queued; /* the replies of all loops */
     rpc_listener *listener;
     pool *pool;
     keep *keep, *memories; /* of sessions; of memories */
@@ -240,7 +241,8 @@ struct call {
     int flags; /* STATUS_… */
     int warm;  /* the session, or a memory, was open before */
     kept *kept;
-    pthread_mutex_t mutex;    /* of the session, which another thread may interrupt */
+    pthread_mutex_t mutex;    /* of the session, which another thread may interrupt, and
+                                 of the request once the method runs */
     sessile_session *session; /* the handle of who calls */
     struct {
         kept *kept;
@@ -279,6 +281,8 @@ sessile_status call_may_see(call *c, const sessile_session_options *names,
 /* 0: what the call was about was removed, or its handle can no longer write. The next
  * call opens it again. */
 int call_can_stay(sessile_status status);
+/* Frees the bytes of its request, unless they are few: they are not unpacked again. */
+void call_forget_request(call *c);
 /* Tells the client that it failed; nothing else of it ends. */
 void call_fail(call *c, const sessile_error *err);
 /* Those who watch the call's session are sent what is new. */

@@ -14,6 +14,7 @@
 #include "service/watch.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -30,7 +31,8 @@ enum {
     LOOK_MS = 20,
     RELOAD_MS = 3600000
 };
-#define KEPT_MOST ((size_t)64 << 20)
+#define KEPT_MOST    ((size_t)64 << 20)
+#define REPLIES_MOST ((size_t)256 << 20)
 
 static int or_default(int given, int standard)
 {
@@ -90,15 +92,37 @@ static sessile_status open_loops(service *s, const service_settings *in,
                                  sessile_error *err)
 {
     rpc_limits limits;
-    sessile_status status = SESSILE_OK;
+    sessile_status status = rpc_queued_open(
+        &s->queued, in->size.replies ? in->size.replies : REPLIES_MOST, &s->alloc, err);
+    if (status)
+        return status;
     rpc_limits_init(&limits);
     limits.ms.age = or_default(in->ms.age, AGE_MS);
     s->loops = mem_zalloc(&s->alloc, (size_t)s->settings.loops * sizeof *s->loops);
     if (!s->loops)
         return fail_nomem(err);
-    for (int i = 0; i < s->settings.loops && !status; i++)
+    for (int i = 0; i < s->settings.loops && !status; i++) {
         status = rpc_loop_open(&s->loops[i], &limits, &s->alloc, err);
+        if (!status)
+            rpc_loop_count(s->loops[i], s->queued);
+    }
     return status;
+}
+
+/* A certificate that nobody accepts any more is better found here than by clients. */
+static sessile_status check_certificate(const service *s, const char *path,
+                                        sessile_error *err)
+{
+    const int64_t now = os_current->now_ms(os_current->ud) / 1000;
+    const time_t ends = (time_t)rpc_tls_expires(s->tls);
+    struct tm day;
+    if (!ends || (int64_t)ends > now || !gmtime_r(&ends, &day))
+        return SESSILE_OK;
+    return fail(
+        err, SESSILE_INVALID,
+        "the certificate, %s, expired on %04d-%02d-%02d, so no client accepts it: "
+        "put a new one there, with its key",
+        path, day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
 }
 
 static sessile_status open_listener(service *s, const service_settings *in,
@@ -109,6 +133,8 @@ static sessile_status open_listener(service *s, const service_settings *in,
     sessile_status status = SESSILE_OK;
     if (in->listen.cert)
         status = rpc_tls_open(&s->tls, 1, &files, &s->alloc, err);
+    if (!status && s->tls)
+        status = check_certificate(s, in->listen.cert, err);
     if (!status)
         status = rpc_listen(&s->listener, s->loops, (size_t)s->settings.loops,
                             in->listen.address, s->tls, &call_service, s, err);
@@ -329,6 +355,7 @@ void service_close(service *s)
             rpc_loop_close(s->loops[i]);
     if (s->loops)
         mem_free(&s->alloc, s->loops, (size_t)s->settings.loops * sizeof *s->loops);
+    rpc_queued_drop(s->queued);
     watch_close(s->watch);
     runs_close(s->runs);
     pieces_close(s->pieces);

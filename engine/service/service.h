@@ -55,10 +55,11 @@ typedef struct service_settings {
         int plain; /* 1: also without TLS, for a network that is trusted */
     } listen;
     struct {
-        int workers;  /* calls that run at one time; 8 */
-        int sessions; /* sessions that are kept open; 10,000 */
-        int waiting;  /* calls that wait, in all; 4,096. README.md says how many
-                         of one user */
+        int workers;    /* calls that run at one time; 8 */
+        int sessions;   /* sessions that are kept open; 10,000 */
+        size_t replies; /* bytes of replies that wait for clients, in all; 256 MiB */
+        int waiting;    /* calls that wait, in all; 4,096. README.md says how many
+                           of one user */
     } size;
     struct {
         int drain; /* ms that calls may take once the service is told to end; 30,000 */
@@ -115,7 +116,7 @@ typedef struct service_settings {
  * service is closed. A server of records alone is given one in memory, which has its
  * guard. It listens on return; calls are served while service_run() runs.
  *
- * INVALID: an address or a setting that cannot be. EXISTS: the address is in use, or the
+ * INVALID: an address or a setting that cannot be; a certificate that has expired. EXISTS: the address is in use, or the
  * name of the node, by a living one. DENIED: an address that others reach without TLS; a
  * key that others may read. NOTFOUND: a file. UNSUPPORTED: what a variable of
  * OpenTelemetry asks for. IO: the store does not answer. NOMEM.

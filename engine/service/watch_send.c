@@ -212,11 +212,57 @@ static sessile_status read_cursor(call *c, track *t, Sessile__V1__Session *names
     return SESSILE_OK;
 }
 
+static void copy_bytes(call *c, ProtobufCBinaryData *out, const ProtobufCBinaryData *from)
+{
+    out->data = call_new(c, from->len + 1);
+    if (out->data && from->len)
+        memcpy(out->data, from->data, from->len);
+    out->len = out->data ? from->len : 0;
+    c->no_memory |= !out->data;
+}
+
+/* A copy of names, without what else their message has. NULL: no memory. */
+static const Sessile__V1__Session *keep_names(call *c, const Sessile__V1__Session *from)
+{
+    Sessile__V1__Session *out = call_make(c, &sessile__v1__session__descriptor);
+    if (!out)
+        return NULL;
+    if (!from->raw) {
+        out->agent = call_string(c, from->agent);
+        out->user = call_string(c, from->user);
+        out->id = call_string(c, from->id);
+        return out;
+    }
+    out->raw = call_make(c, &sessile__v1__raw__descriptor);
+    if (out->raw) {
+        copy_bytes(c, &out->raw->agent, &from->raw->agent);
+        copy_bytes(c, &out->raw->user, &from->raw->user);
+        copy_bytes(c, &out->raw->id, &from->raw->id);
+    }
+    return out->raw ? out : NULL;
+}
+
+/* What the stream needs of its request for as long as it lives goes into an arena of its
+ * own: the rest may be eight megabytes of what nobody knows. asked: the request's arena,
+ * for arena_free(). */
+static sessile_status keep_little(call *c, follower *f, arena *asked, sessile_error *err)
+{
+    *asked = c->arena;
+    arena_init(&c->arena, asked->alloc);
+    for (size_t i = 0; i < f->count; i++)
+        if (!(f->tracks[i].said = keep_names(c, f->tracks[i].said)))
+            return fail_nomem(err);
+    call_forget_request(c);
+    return c->no_memory ? fail_nomem(err) : SESSILE_OK;
+}
+
 static sessile_status stream_events(call *c, const void *request, sessile_error *err)
 {
+    arena asked;
     const Sessile__V1__EventsRequest *r = request;
     const size_t count = r->session ? 1 : r->n_cursors;
     sessile_status status = SESSILE_OK;
+    arena_init(&asked, &c->server->alloc);
     if (r->session && r->n_cursors)
         return fail(err, SESSILE_INVALID,
                     "EventsRequest has a session or cursors, not both");
@@ -235,10 +281,16 @@ static sessile_status stream_events(call *c, const void *request, sessile_error 
                              r->cursors[i]->from, &names[i], err);
     if (!status) {
         f->single = r->session != NULL;
-        status = watch_begin(c->server->watch, f, names, err);
-        if (!status)
-            return SESSILE_OK; /* the call and the follower are others' now */
+        status = keep_little(c, f, &asked, err);
     }
+    if (!status) {
+        status = watch_begin(c->server->watch, f, names, err);
+        if (!status) { /* the call and the follower are others' now */
+            arena_free(&asked);
+            return SESSILE_OK;
+        }
+    }
+    arena_free(&asked);
     if (f) {
         shares_give(c->server->shares, SHARE_WATCHES, count, f->share);
         mem_free(&c->server->alloc, f, f->size);

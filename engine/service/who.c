@@ -38,20 +38,32 @@ sessile_slice who_source(const call *c)
     return source_of(rpc_call_peer(c->rpc));
 }
 
-static sessile_status ask_who(sessile_error *err)
+/* 1: three parts with a dot between them, as each token has. */
+static int is_like_token(const char *given)
 {
-    return fail(err, SESSILE_DENIED,
-                "who calls? send an access key or a token as the header "
-                "\"authorization: Bearer …\"");
+    const char *dot = strchr(given, '.');
+    return dot && strchr(dot + 1, '.');
 }
 
 sessile_status who_shows(const call *c, sessile_error *err)
 {
     const char *header = rpc_call_header(c->rpc, "authorization");
-    if (!c->server->settings.guarded || bearer(header) ||
-        (!header && rpc_call_certificate(c->rpc)))
+    const char *given = bearer(header);
+    if (!c->server->settings.guarded || (!header && rpc_call_certificate(c->rpc)))
         return SESSILE_OK;
-    return ask_who(err);
+    if (!header)
+        return fail(err, SESSILE_DENIED,
+                    "who calls? send an access key or a token as the header "
+                    "\"authorization: Bearer …\"");
+    if (!given)
+        return fail(err, SESSILE_DENIED,
+                    "the header authorization does not begin with \"Bearer \": send "
+                    "\"authorization: Bearer …\" with an access key or a token");
+    if (strncmp(given, KEY_BEGINS, sizeof KEY_BEGINS - 1) != 0 && !is_like_token(given))
+        return fail(err, SESSILE_DENIED,
+                    "the credential is no access key and no token: a key begins with "
+                    "\"" KEY_BEGINS "\": copy all of it");
+    return SESSILE_OK;
 }
 
 void who_is(const call *c, known_caller *out)
@@ -73,6 +85,9 @@ sessile_status who_calls(call *c, sessile_store **out, sessile_error *err)
     const char *given = bearer(header);
     const char *certificate = rpc_call_certificate(c->rpc);
     const char *device = rpc_call_header(c->rpc, "sessile-device");
+    sessile_status status = who_shows(c, err);
+    if (status)
+        return status;
     if (!s->settings.guarded) {
         *out = s->store;
         return SESSILE_OK;
@@ -84,12 +99,10 @@ sessile_status who_calls(call *c, sessile_store **out, sessile_error *err)
         who.key = sessile_text(given);
     } else if (given) {
         who.token = sessile_text(given);
-    } else if (certificate && !header) {
+    } else {
         who.user = sessile_text(certificate);
         who.roles = (const char *const *)&s->settings.certificate_role;
         who.role_count = 1;
-    } else {
-        return ask_who(err);
     }
     return sessile_store_as(out, s->store, &who, err);
 }

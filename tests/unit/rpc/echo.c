@@ -221,11 +221,19 @@ static void *run(void *arg)
 void echo_start(echo *e, size_t loops, const char *address, const rpc_limits *limits,
                 rpc_tls *tls)
 {
+    echo_start_counted(e, loops, address, limits, tls, NULL);
+}
+
+void echo_start_counted(echo *e, size_t loops, const char *address,
+                        const rpc_limits *limits, rpc_tls *tls, rpc_queued *queued)
+{
     sessile_error err;
     memset(e, 0, sizeof *e);
     e->count = loops;
     for (size_t i = 0; i < loops; i++)
         assert_int_equal(rpc_loop_open(&e->loops[i], limits, NULL, &err), SESSILE_OK);
+    for (size_t i = 0; queued && i < loops; i++)
+        rpc_loop_count(e->loops[i], queued);
     if (rpc_listen(&e->listener, e->loops, loops, address, tls, &echo_service, e, &err))
         fail_msg("%s", err.message);
     e->address = rpc_listener_address(e->listener);
@@ -252,6 +260,7 @@ rpc_loop_figures echo_look(const echo *e)
         sum.accepted += one.accepted;
         sum.refused += one.refused;
         sum.hostile += one.hostile;
+        sum.clear += one.clear;
         sum.connections += one.connections;
         sum.calls += one.calls;
     }

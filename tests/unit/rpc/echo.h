@@ -36,6 +36,9 @@ extern const rpc_service echo_service;
 /* Fails the test when it cannot. limits may be NULL, tls too. */
 void echo_start(echo *e, size_t loops, const char *address, const rpc_limits *limits,
                 rpc_tls *tls);
+/* The same; what its replies hold is counted. queued may be NULL. */
+void echo_start_counted(echo *e, size_t loops, const char *address,
+                        const rpc_limits *limits, rpc_tls *tls, rpc_queued *queued);
 void echo_stop(echo *e);
 /* The sum of all loops. */
 rpc_loop_figures echo_look(const echo *e);

@@ -73,6 +73,14 @@ local function front(app, given, create)
     guard = guard and guard_open.for_host(guard) or nil }))
 end
 
+-- What to do about what went wrong.
+local function next_step(message, code)
+  if code == "EEXISTS" and message:find("is in use", 1, true) then
+    return "See who listens there: ss -ltnp. Or choose another: sessile serve --listen 127.0.0.1:0"
+  end
+  return "What it can be told: sessile help serve"
+end
+
 return {
   summary = "serve the store to other machines and languages, over gRPC",
   usage = "serve [--listen ADDRESS] [--check]",
@@ -113,6 +121,6 @@ return {
       service.notify "READY=1"
       return not args.check
     end)
-    return served, message, code, not served and "What it can be told: sessile help serve" or nil
+    return served, message, code, not served and next_step(message, code) or nil
   end,
 }
