@@ -116,8 +116,8 @@ long conn_pull(conn *c, void *out);
 void conn_watch(conn *c);
 /* The memory of what was written is another connection's. */
 void conn_take_back(conn *c, buf *out);
-/* What came at a port of TLS is clear text: the client is told, and the connection ends.
- */
+/* What came at a port of TLS is clear text: a client of HTTP/1.1 is told, and the
+ * connection ends. */
 void conn_refuse_clear(conn *c, const void *data, size_t size);
 
 /* Of all connections of a loop. */

@@ -208,33 +208,18 @@ void conn_finish(conn *c)
 
 /* ---------------------------------------------------------------------- clear text */
 
-/* What a client of HTTP/2 without TLS is told: SETTINGS, and GOAWAY with a sentence, by
- * the code INADEQUATE_SECURITY (RFC 9113, 7). */
-static void put_goaway(buf *out, const char *why)
-{
-    const unsigned size = (unsigned)strlen(why) + 8;
-    const unsigned char settings[9] = {0, 0, 0, 4};
-    const unsigned char head[17] = {
-        0, 0, (unsigned char)size, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12};
-    buf_put(out, settings, sizeof settings);
-    buf_put(out, head, sizeof head);
-    buf_puts(out, why);
-}
-
 void conn_refuse_clear(conn *c, const void *data, size_t size)
 {
-    static const char why[] =
-        "this port speaks TLS: begin the address with https:// (grpcs:// for sessile)\n";
-    static const char h2[] = "PRI * HTTP/2.0";
-    const size_t same = size < sizeof h2 - 1 ? size : sizeof h2 - 1;
+    static const char why[] = "this port speaks TLS: begin the address with https://\n";
     buf *out = tls_out(c->tls);
-    if (memcmp(data, h2, same) == 0)
-        put_goaway(out, why);
-    else
-        buf_printf(out,
-                   "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n"
-                   "content-length: %zu\r\nconnection: close\r\n\r\n%s",
-                   sizeof why - 1, why);
+    if (memcmp(data, "PRI ", size < 4 ? size : 4) == 0) {
+        conn_end(c); /* a client of HTTP/2, which takes silence for a port of TLS */
+        return;
+    }
+    buf_printf(out,
+               "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n"
+               "content-length: %zu\r\nconnection: close\r\n\r\n%s",
+               sizeof why - 1, why);
     if (out->failed || conn_push(c)) {
         conn_end(c);
         return;

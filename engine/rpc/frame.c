@@ -64,12 +64,23 @@ static void begin(frame_reader *r)
         buf_clear(&r->body);
 }
 
+static int is_whole(const frame_reader *r)
+{
+    return r->head_size == FRAME_HEAD && r->body.size >= declared(r);
+}
+
+void frame_taken(frame_reader *r)
+{
+    if (is_whole(r))
+        begin(r);
+}
+
 frame_result frame_read(frame_reader *r, const unsigned char **data, size_t *size,
                         const unsigned char **message, size_t *message_size)
 {
     size_t expected, take;
 
-    if (r->head_size == FRAME_HEAD && r->body.size >= declared(r))
+    if (is_whole(r))
         begin(r);
     if (r->head_size < FRAME_HEAD) {
         take = FRAME_HEAD - r->head_size;

@@ -34,6 +34,9 @@ void frame_deinit(frame_reader *r);
  * used again. */
 frame_result frame_read(frame_reader *r, const unsigned char **data, size_t *size,
                         const unsigned char **message, size_t *message_size);
+/* The message that was handed out is not needed any more: a stream may be open for long
+ * after its first one. */
+void frame_taken(frame_reader *r);
 /* The size of the message that has begun, by its head; 0: none has, or its head is not
  * whole. */
 size_t frame_expected(const frame_reader *r);

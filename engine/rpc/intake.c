@@ -202,6 +202,7 @@ static void feed(stream *s, const unsigned char *data, size_t size)
         h2->side->data(s, message, message_size);
         if (!s->h2 || s->in.deaf)
             return;
+        frame_taken(&s->in.reader);
         if (s->in.paused) {
             buf_put(&s->in.held, data, size);
             if (s->in.held.failed)

@@ -116,10 +116,11 @@ typedef struct service_settings {
  * service is closed. A server of records alone is given one in memory, which has its
  * guard. It listens on return; calls are served while service_run() runs.
  *
- * INVALID: an address or a setting that cannot be; a certificate that has expired. EXISTS: the address is in use, or the
- * name of the node, by a living one. DENIED: an address that others reach without TLS; a
- * key that others may read. NOTFOUND: a file. UNSUPPORTED: what a variable of
- * OpenTelemetry asks for. IO: the store does not answer. NOMEM.
+ * INVALID: an address or a setting that cannot be; a certificate that has expired.
+ * EXISTS: the address is in use, or the name of the node, by a living one. DENIED: an
+ * address that others reach without TLS; a key that others may read. NOTFOUND: a file.
+ * UNSUPPORTED: what a variable of OpenTelemetry asks for. IO: the store does not answer.
+ * NOMEM.
  */
 sessile_status service_open(service **out, sessile_store *store,
                             const service_settings *settings, sessile_error *err);

@@ -103,7 +103,8 @@ describe("a first mistake", function()
       home .. "/localhost.key"))
     cli.done "new --id s"
     for _, check in ipairs { "--check ", "" } do
-      cli.fails(1, "serve --listen 127.0.0.1:0 " .. check, "the certificate, ", "localhost.pem, expired on 20")
+      cli.fails(1, "serve --listen 127.0.0.1:0 " .. check, "the certificate, ",
+        "localhost.pem, expired on 20")
     end
   end)
 end)

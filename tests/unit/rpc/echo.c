@@ -260,6 +260,7 @@ rpc_loop_figures echo_look(const echo *e)
         sum.accepted += one.accepted;
         sum.refused += one.refused;
         sum.hostile += one.hostile;
+        sum.clear += one.clear;
         sum.connections += one.connections;
         sum.calls += one.calls;
     }

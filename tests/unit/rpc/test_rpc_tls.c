@@ -141,7 +141,9 @@ static void test_plain_text_at_a_tls_port_begins_nothing(void **state)
     wire_send(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27);
     wire_read(fd, got, sizeof got, 60000, &ended);
     assert_int_equal(ended, 1);
-    assert_null(strstr(got, "HTTP/1.1"));
+    assert_non_null(strstr(got, "HTTP/1.1 400 Bad Request"));
+    assert_non_null(strstr(got, "this port speaks TLS: begin the address with https://"));
+    assert_int_equal(echo_look(&s->echo).clear, 1);
     close(fd);
     try_as(s, NULL, &a);
     assert_int_equal(a.code, RPC_UNAVAILABLE);
