@@ -516,6 +516,7 @@ lint:
 	@tests/layers
 	@tests/style
 	@luacheck --quiet --no-color $(wildcard lua policies spec examples tests)
+	@tests/luajit/reads
 	@cppcheck -j "$$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	    --quiet --library=posix --suppress=missingIncludeSystem --suppress=readdirCalled -Iengine -Iengine/include \
 	    engine lua/binding
