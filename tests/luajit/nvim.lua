@@ -9,4 +9,4 @@ local ok, message = pcall(require "busted.runner", { standalone = false })
 if not ok then
   print(message)
 end
-vim.cmd(ok and "qall!" or "cquit!")
+_G.vim.cmd(ok and "qall!" or "cquit!")
