@@ -35,7 +35,7 @@ TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler grpc-proto n
 # For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES)
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES) luajit $(LUAJIT_PACKAGES)
 SOAK_PACKAGES  := clang libclang-rt-14-dev neovim
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db neovim
@@ -605,8 +605,8 @@ soak: deps-soak
 # BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
 bench: deps-bench
 	@+$(again) --quiet benches
-	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
-benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS)
+	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%) luajit)
+benches: $(BENCHES) $(WORKER) $(SERVER) $(ENCODINGS) $(CORE) $(CORE_JIT)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
 # how often a memory finds what answers a question: make accuracy LOCOMO=FOLDER (locomo10.json).
