@@ -161,7 +161,7 @@ all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(CORE_JIT) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
-	$(if $(CORE_JIT),,$(if $(SANITIZED),,@echo 'Built without the module for LuaJIT, which needs: $(LUAJIT_PACKAGES)'))
+	$(if $(CORE_JIT),,$(if $(SANITIZED),,@echo 'Built without the module for LuaJIT, which needs: $(LUAJIT_PACKAGES), and liblua5.4.a'))
 service: $(SERVER) $(REMOTE)
 everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval $(BUILD)/proto/service/sessile_pb2.py

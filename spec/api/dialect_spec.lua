@@ -78,8 +78,10 @@ describe("the stand-ins for LuaJIT", function()
       assert(s:custom { kind = "step", n = 3, at = { 1.25, 1e300, -7 } })
       assert(s:checkpoint { name = "c", state = { step = 2 } })
       local random = require "sessile.core".random "a seed"
-      assert(s:compact { policy = { name = "mine", compact = function(state)
-        state:insert(1, { role = "user", content = ("%.17g %d"):format(random(), random(1000000)) })
+      local function model(request) return #request.messages .. request.messages[1].content end
+      assert(s:compact { model = model, policy = { name = "mine", compact = function(state, ctx)
+        state:insert(1, { role = "user", content = ("%.17g %d %s"):format(random(), random(1000000),
+          ctx.model { messages = state.messages }) })
         state:keep_last(2, "messages")
       end } })
       for entry in s:entries() do
