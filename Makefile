@@ -35,7 +35,7 @@ TEST_PACKAGES  += python3-grpcio python3-protobuf protobuf-compiler grpc-proto n
 # For promtool, which judges /metrics: 19 MB that no smaller package has. Its server is not started (.ci/deps).
 TEST_PACKAGES  += prometheus
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES)
+BENCH_PACKAGES := libsqlite3-dev postgresql redis-server openssl $(SERVICE_PACKAGES) luajit $(LUAJIT_PACKAGES)
 SOAK_PACKAGES  := clang libclang-rt-14-dev neovim
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db neovim
@@ -161,7 +161,7 @@ all: build
 always:
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(CORE_JIT) $(BIN) $(WORKER) $(SCHEMA) $(ENCODINGS) $(BUILD)/sessile.pc
 	$(if $(SCHEMA),,@echo 'Built without JSON Schema, which needs: $(SCHEMA_PACKAGES)')
-	$(if $(CORE_JIT),,$(if $(SANITIZED),,@echo 'Built without the module for LuaJIT, which needs: $(LUAJIT_PACKAGES)'))
+	$(if $(CORE_JIT),,$(if $(SANITIZED),,@echo 'Built without the module for LuaJIT, which needs: $(LUAJIT_PACKAGES), and liblua5.4.a'))
 service: $(SERVER) $(REMOTE)
 everything: build service $(BUILD)/internal.a $(TESTS) $(CLOCKED) $(AUDITOR) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES) \
             $(BUILD)/accuracy/retrieval $(BUILD)/proto/service/sessile_pb2.py
@@ -517,6 +517,7 @@ lint:
 	@tests/layers
 	@tests/style
 	@luacheck --quiet --no-color $(wildcard lua policies spec examples tests)
+	@tests/luajit/reads
 	@cppcheck -j "$$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	    --quiet --library=posix --suppress=missingIncludeSystem --suppress=readdirCalled -Iengine -Iengine/include \
 	    engine lua/binding
@@ -605,8 +606,8 @@ soak: deps-soak
 # BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
 bench: deps-bench
 	@+$(again) --quiet benches
-	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
-benches: $(BENCHES) $(BIN) $(WORKER) $(SERVER) $(ENCODINGS)
+	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%) luajit)
+benches: $(BENCHES) $(BIN) $(WORKER) $(SERVER) $(ENCODINGS) $(CORE) $(CORE_JIT)
 
 # Clients and suites of other people, from npm; FOREIGN names some of them. Never part of `test`.
 foreign: build
@@ -630,8 +631,8 @@ say_environment = printf '%s\n' 'To use it from there, put these lines into your
     'export PKG_CONFIG_PATH="$(P)/lib/pkgconfig" LD_LIBRARY_PATH="$(P)/lib"' \
     $(if $(CORE_JIT),'export LUA_PATH="$(P)/share/lua/5.1/?.lua;$(P)/share/lua/5.1/?/init.lua;;" LUA_CPATH="$(P)/lib/lua/5.1/?.so;;"')
 
-# What needs Lua 5.4: the command line, the kit of tests of policies, the demonstration.
-NOT_JIT := -not -path './cli/*' -not -path './testing/*' -not -name 'demo*.lua'
+# What needs Lua 5.4: the command line and its servers, the kit of tests of policies, the demonstration.
+NOT_JIT := -not -path './cli/*' -not -path './testing/*' -not -path './rpc/*' -not -path './mcp/*' -not -name 'demo*.lua'
 D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \

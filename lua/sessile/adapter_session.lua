@@ -122,14 +122,14 @@ local function hindrance(self)
   if self.lost then
     return ("session %s: another handle wrote first: resume the session, and repeat the call")
       :format(self.shown), "ECONFLICT"
-  elseif self.saving then
+  elseif self.saving.door then
     return ("session %s is being saved by another coroutine: nothing was done, try again "
       .. "when that is done"):format(self.shown), "EBUSY"
   end
 end
 
 -- Asks the host to save rows. Returns what keep does.
-local function save_rows(self, rows, reason)
+local function save_rows(_, self, rows, reason)
   local count = self.saved + #rows
   local about = ("saving session %s"):format(self.shown)
   local answer, message, code = kept.ask(about, self.functions.save, self.outer,
@@ -166,10 +166,11 @@ function session_methods:keep(reason)
   if message then
     return nil, message, code, retry_ms, rule
   end
-  self.saving = true
-  -- a coroutine that is closed while it waits leaves the door open
-  local door = setmetatable({}, { __close = function() self.saving = false end })
-  return dialect.closing(door, function() return save_rows(self, rows, reason) end)
+  -- A coroutine that is closed while it waits leaves the door open, and so does one that is
+  -- collected: LuaJIT closes none.
+  local door = setmetatable({}, { __close = function() self.saving.door = nil end })
+  self.saving.door = door
+  return dialect.closing(door, save_rows, self, rows, reason)
 end
 
 --- Tries again to save.
@@ -295,7 +296,7 @@ function kept.wrap(self, handle, opts, loaded)
     shown = ("%q"):format(names.id):gsub("\\\n", "\\n"),
     saved = loaded, -- number of records that the host has
     timeout_ms = opts.timeout_ms or self.timeout_ms,
-    saving = false,
+    saving = setmetatable({}, { __mode = "v" }), -- `door`: a save is under way
     lost = false,
     failed = false, -- the last save, by its message
     closed = false,

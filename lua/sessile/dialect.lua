@@ -13,6 +13,9 @@ if not dialect.is_luajit then
   dialect.math, dialect.table = math, table
   dialect.utf8, dialect.coroutine = _G.utf8, coroutine
 
+  --- ipairs, also of the messages of a state, which are no table.
+  dialect.each = ipairs
+
   -- The syntax of Lua 5.4, in a text because LuaJIT does not read it. It belongs to this file, as
   -- far as the search for the caller's line is concerned.
   local source = debug and debug.getinfo(1, "S").source or "=dialect.lua"
@@ -62,6 +65,22 @@ dialect.table = with(table, {
 dialect.coroutine = with(coroutine, { close = function() return true end })
 
 dialect.utf8 = require "sessile.dialect_utf8"
+
+local function next_of(list, i)
+  i = i + 1
+  local value = list[i]
+  if value ~= nil then
+    return i, value
+  end
+  return nil
+end
+
+function dialect.each(list)
+  if type(list) == "table" then
+    return ipairs(list)
+  end
+  return next_of, list, 0
+end
 
 -- After body: closes the value, then raises or returns.
 local function finish(value, ok, ...)

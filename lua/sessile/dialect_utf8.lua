@@ -3,8 +3,9 @@
 -- They accept, refuse and return what Lua's own do without their argument `lax`. A spec compares
 -- them with those.
 
-local utf8 = { charpattern = "[%z\1-\127\194-\244][\128-\191]*" }
+local utf8 = {}
 
+local unpack = rawget(_G, "unpack") or rawget(table, "unpack")
 local LEAST = { 0, 0x80, 0x800, 0x10000 } -- for a sequence of so many bytes
 
 -- The character at a byte and where the next one begins; nil: the bytes are none.
@@ -76,7 +77,7 @@ function utf8.codepoint(text, from, to)
     end
     codes[#codes + 1], at = code, after
   end
-  return unpack(codes) -- luacheck: ignore 113
+  return unpack(codes)
 end
 
 local function encode(code)

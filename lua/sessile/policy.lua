@@ -210,7 +210,7 @@ local function sendable(request)
     copy[name] = value
   end
   local messages = {}
-  for i, message in ipairs(request.messages or {}) do
+  for i, message in dialect.each(request.messages or {}) do
     if type(message) == "userdata" then
       local plain = {}
       for _, name in ipairs(sent) do

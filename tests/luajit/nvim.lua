@@ -1,11 +1,12 @@
--- nvim.lua: busted in Neovim's Lua, over the files in SPECS.
+-- nvim.lua: busted in Neovim's Lua, with the arguments in SPECS, one a line.
 
-local files = {}
-for file in os.getenv("SPECS"):gmatch "%S+" do
-  files[#files + 1] = file
+local arguments = { [0] = "busted", "--ignore-lua" }
+for argument in os.getenv("SPECS"):gmatch "[^\n]+" do
+  arguments[#arguments + 1] = argument
 end
-_G.arg = { [0] = "busted", "--ignore-lua", "--output=" .. os.getenv "SESSILE_ROOT" .. "/tests/tap.lua" }
-for _, file in ipairs(files) do
-  table.insert(_G.arg, file)
+_G.arg = arguments
+local ok, message = pcall(require "busted.runner", { standalone = false })
+if not ok then
+  print(message)
 end
-require "busted.runner" { standalone = false }
+_G.vim.cmd(ok and "qall!" or "cquit!")

@@ -1,5 +1,5 @@
--- shim.lua: what specs use of Lua 5.4's libraries, for LuaJIT. The first line of each translated file
--- takes the libraries from here; the module has its own sessile.dialect.
+-- shim.lua: what specs use of Lua 5.4's libraries, for LuaJIT. The first line of each translated
+-- file takes the libraries from here; the module has its own sessile.dialect.
 --
 -- A write to a file returns the file, here for every file of the process.
 

@@ -6,6 +6,7 @@
 -- beginning, pinned ones, the user's last message, open calls, the two newest messages.
 
 local answers = require "sessile.answers"
+local dialect = require "sessile.dialect"
 local sessile = require "sessile"
 local span = require("sessile.core").span
 
@@ -59,7 +60,7 @@ end
 local function summarized(state, about)
   local stays, list, covers = find_staying(state, about.first), {}, {}
   local summary = summary_of(about.text, about.place, about.time)
-  for i, one in ipairs(state.messages) do
+  for i, one in dialect.each(state.messages) do
     if stays[i] then
       list[#list + 1] = one
     else
@@ -122,7 +123,7 @@ local function mark(state, message, about)
   message.metadata.imported = summary_of("", about.place).metadata.imported
   message.timestamp = message.timestamp or about.time
   local call = answered(message)
-  for i, old in ipairs(call and state.messages or {}) do
+  for i, old in dialect.each(call and state.messages or {}) do
     if answered(old) == call then
       message.replaces = { old }
       return i
@@ -139,7 +140,7 @@ end
 -- whatever the recording says: no policy may change that order.
 local function ordered(state, history)
   local number, staying, out = {}, {}, {}
-  for i, message in ipairs(state.messages) do
+  for i, message in dialect.each(state.messages) do
     number[message.key] = i
   end
   for _, one in ipairs(history) do
@@ -187,7 +188,7 @@ local function replaced(state, about)
     taken[i] = true
   end
   local covers, newest, out, changes = {}, nil, {}, false
-  for i, one in ipairs(state.messages) do
+  for i, one in dialect.each(state.messages) do
     covers[#covers + 1] = not taken[i] and one or nil
   end
   for i, one in ipairs(list) do
