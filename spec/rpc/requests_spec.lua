@@ -144,12 +144,30 @@ describe("sessile rpc", function()
     client:call("session/create", { id = "s" })
     client:call("session/append", { session = "s", message = user(("x"):rep(100000)) })
     local ids = {}
-    for i = 1, 200 do -- 20 MB of answers that nobody reads yet
+    for i = 1, 100 do -- 10 MB of answers that nobody reads yet
       ids[i] = client:send("session/messages", { session = "s", role = "user" })
     end
     for _, id in ipairs(ids) do
       assert.equal(1, #client:wait(id))
     end
+  end)
+
+  it("ends when nobody reads its answers", function()
+    client:call("rpc/hello", {})
+    assert.equal(0, client:leave "store/list")
+  end)
+
+  it("does not begin what was cancelled before", function()
+    client:call("session/create", { id = "s" })
+    client:call("session/append", { session = "s", message = user(("x"):rep(100000)) })
+    for _ = 1, 120 do -- more than what is queued before anything else begins
+      client:send("session/messages", { session = "s" })
+    end
+    client:send("session/title", { session = "s", title = "never" }, "late")
+    client:raw '{"jsonrpc":"2.0","method":"rpc/cancel","params":{"id":"late"}}'
+    local _, failure = client:wait "late"
+    assert.same({ 19, "CANCELLED" }, { failure.code, failure.data.status })
+    assert.equal("", client:call("session/title", { session = "s" }))
   end)
 
   it("opens another store by a name", function()

@@ -119,21 +119,34 @@ function rpc:stop()
   end
 end
 
+-- Its exit code, when it has ended.
+local function code_of(self)
+  for _ = 1, 3000 do
+    local code = cli.exists(self.base .. ".code") and cli.read(self.base .. ".code"):match "%d+"
+    if code then
+      return tonumber(code)
+    end
+    os.execute "sleep 0.02"
+  end
+end
+
+--- Reads no more, and sends a request whose answer cannot be written: the exit code.
+function rpc:leave(method)
+  self.has_ended = true
+  self.lines:close()
+  self:send(method)
+  local code = code_of(self)
+  self.out:close()
+  return code
+end
+
 --- Ends its input; returns its exit code, what was still written, and what it said.
 function rpc:finish()
   self.has_ended = true
   self.out:close()
   local rest = self.lines:read "a"
   self.lines:close()
-  local code
-  for _ = 1, 500 do
-    code = cli.exists(self.base .. ".code") and cli.read(self.base .. ".code"):match "%d+"
-    if code then
-      break
-    end
-    os.execute "sleep 0.02"
-  end
-  return tonumber(code), rest, cli.read(self.base .. ".err")
+  return code_of(self), rest, cli.read(self.base .. ".err")
 end
 
 return rpc
