@@ -11,8 +11,8 @@ local PYTHON = "/usr/bin/python3"
 
 local started = 0 -- each has a log of its own
 
--- Waits until look() gives something.
-local function until_there(look, what)
+--- Waits until look() gives something, and returns it; what: what the server did not do by then.
+function server.wait_for(look, what)
   for _ = 1, 600 do
     local found = look()
     if found then
@@ -31,7 +31,7 @@ function server.start(words, before)
   local command = ("%s %s %s serve --listen 127.0.0.1:0 %s >%s 2>&1 </dev/null & echo $!"):format(
     cli.env(), before or "", cli.quote(cli.binary), words or "", cli.quote(log))
   local one = setmetatable({ pid = shell.line(command), log = log }, { __index = server })
-  one.address = until_there(function()
+  one.address = server.wait_for(function()
     local said = cli.read(log)
     assert(one:runs(), said)
     one.metrics = said:match "(http://[%d.]+:%d+/metrics)"
@@ -54,7 +54,7 @@ end
 function server:stop()
   if self:runs() then
     self:signal "TERM"
-    until_there(function()
+    server.wait_for(function()
       return not self:runs()
     end, "did not end")
   end
