@@ -367,7 +367,7 @@ $(DIRECT): $(addprefix $(OBJ)/tests/unit/service/,fake_rpc.o fake_client.o direc
 $(BUILD)/tests/unit/service/test_methods_asked: $(addprefix $(OBJ)/tests/store/,counted.o minimal.o)
 $(BUILD)/tests/unit/service/test_poked: $(OBJ)/tests/store/minimal.o
 # Methods called over a connection, in one process.
-SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue json_refused shares strangers poked replies events_kept events_threads run_stream memory_stream memory_lists server_model clients observed pieces reflection one_request)
+SERVED := $(addprefix $(BUILD)/tests/unit/service/test_,events events_guarded json_queue json_refused shares strangers poked replies events_kept events_threads run_stream memory_stream memory_lists server_model clients observed pieces reflection one_request records_moved)
 $(SERVED): $(OBJ)/tests/unit/service/serving.o
 $(addprefix $(BUILD)/tests/unit/service/test_,events_guarded shares strangers): $(OBJ)/tests/unit/service/users.o
 LINED := $(addprefix $(BUILD)/tests/unit/service/test_,report observed nodes_meet nodes_told)

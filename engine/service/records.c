@@ -338,6 +338,10 @@ sessile_status records_lock_to_read(call *c, record_log *log, int *locked,
         return SESSILE_OK;
     sessile_status status = c->server->records->store.table->lock(
         log->log, SESSILE_LOCK_SHARED, lock_ms(c), &replaced, err);
+    if (!status && replaced) {
+        records_unlock(c, log);
+        return gone(log->name, err);
+    }
     *locked = !status;
     if (status == SESSILE_BUSY)
         return status;

@@ -100,7 +100,7 @@ void records_give(records *r, record_log *log, int again);
 sessile_status records_lock(call *c, record_log *log, uint64_t *bytes,
                             sessile_error *err);
 /* For a read, so that an append is seen whole or not at all. *locked 0: it need not be,
- * or cannot be locked. BUSY. */
+ * or cannot be locked. BUSY; NOTFOUND: it was removed or replaced. */
 sessile_status records_lock_to_read(call *c, record_log *log, int *locked,
                                     sessile_error *err);
 void records_unlock(call *c, record_log *log);

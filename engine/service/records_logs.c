@@ -97,6 +97,31 @@ static sessile_status read_ahead(call *c, record_log *log,
     return status;
 }
 
+/* The log that has the name, locked to be read: one that lost it before it was locked may
+ * be overwritten already. */
+static sessile_status take_to_read(call *c, const Sessile__V1__RecordLog *names,
+                                   record_log **log, int *locked, sessile_error *err)
+{
+    enum { TRIES = 20 };
+    records *all = c->server->records;
+    sessile_status status = SESSILE_NOTFOUND;
+    int taken = 1;
+    for (int i = 0; status == SESSILE_NOTFOUND && taken && i < TRIES; i++) {
+        sessile_error ignored;
+        error_clear(err);
+        status = records_take(all, names, log, err);
+        if (!status)
+            status = records_lock_to_read(c, *log, locked, err);
+        if (status != SESSILE_NOTFOUND)
+            break;
+        records_give(all, *log, 0);
+        *log = NULL;
+        if (names->identity.len || records_name_taken(all, names, &taken, &ignored))
+            break;
+    }
+    return status;
+}
+
 static sessile_status open_one(call *c, const void *request, sessile_error *err)
 {
     const Sessile__V1__RecordOpenRequest *r = request;
@@ -106,9 +131,7 @@ static sessile_status open_one(call *c, const void *request, sessile_error *err)
     int locked = 0;
     sessile_status status = records_enter(c, err);
     if (!status)
-        status = records_take(all, r->log, &log, err);
-    if (!status)
-        status = records_lock_to_read(c, log, &locked, err);
+        status = take_to_read(c, r->log, &log, &locked, err);
     if (!status)
         status = all->store.table->size(log->log, &reply.bytes, &reply.mtime_ms, err);
     if (!status) {
@@ -164,6 +187,10 @@ static sessile_status look_at(call *c, record_log *log, Sessile__V1__RecordLook 
     uint64_t now = 0;
     int locked = 0;
     sessile_status status = records_lock_to_read(c, log, &locked, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        return SESSILE_OK;
+    }
     if (!status)
         status = st->table->size(log->log, &out->bytes, &out->mtime_ms, err);
     if (!status && st->table->ends && !locked) {

@@ -214,20 +214,24 @@ describe("sessile serve", function()
 
   it("tells which methods there are, unless it is configured not to", function()
     guarded.unguarded_only()
-    local function status(on)
+    -- Not curl: 7.88 waits for ever when the answer to a gRPC call comes before it has sent the
+    -- call's body.
+    local body = cli.home() .. "/body"
+    cli.write(body, "\0\0\0\0\3:\1*")
+    local function answer(on)
       cli.configure(("return { serve = { reflection = %s } }"):format(on))
       one = server.start()
-      local said = shell.output(([[printf '\0\0\0\0\3:\1*' |
-        LD_PRELOAD= curl -sD - -o %s/answer --data-binary @- --http2-prior-knowledge \
+      local said = shell.output(([[LD_PRELOAD= timeout -k 1 60 nghttp -v -d %s -H ':method: POST' \
         -H 'content-type: application/grpc' -H 'te: trailers' \
         http://%s/grpc.reflection.v1.ServerReflection/ServerReflectionInfo]]):format(
-        cli.quote(cli.home()), one.address))
+        cli.quote(body), one.address))
       one:stop()
-      return said:match "grpc%-status: (%d+)"
+      return said, said:match "grpc%-status: (%d+)"
     end
-    assert.equal("0", status(true))
-    expect.has(cli.read(cli.home() .. "/answer"), "sessile.v1.SessionService")
-    assert.equal("12", status(false))
+    local said, status = answer(true)
+    assert.equal("0", status)
+    expect.has(said, "sessile.v1.SessionService")
+    assert.equal("12", select(2, answer(false)))
   end)
 
   it("is not reached by a page whose name leads to this machine", function()

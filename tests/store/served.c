@@ -2,6 +2,7 @@
 #include "store/served.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,11 +138,19 @@ int served_pid(const served *s)
     return s->pid;
 }
 
+/* Stores are opened on several threads at once: it is written by one of them. */
+static char library[600];
+
+static void name_library(void)
+{
+    const char *build = getenv("SESSILE_BUILD");
+    snprintf(library, sizeof library, "%s/libexec/libsessile-remote.so",
+             build ? build : "build");
+}
+
 const char *served_library(void)
 {
-    static char path[600];
-    const char *build = getenv("SESSILE_BUILD");
-    snprintf(path, sizeof path, "%s/libexec/libsessile-remote.so",
-             build ? build : "build");
-    return path;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, name_library);
+    return library;
 }

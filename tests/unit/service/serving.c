@@ -1,6 +1,7 @@
 /* serving.c: see serving.h. */
 #include "serving.h"
 #include "service/memory.pb-c.h"
+#include "service/records.pb-c.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +80,8 @@ void serving_stop(serving *s)
 /* ---------------------------------------------------------------------- streams */
 
 static const ProtobufCServiceDescriptor *const services[] = {
-    &sessile__v1__session_service__descriptor, &sessile__v1__memory_service__descriptor};
+    &sessile__v1__session_service__descriptor, &sessile__v1__memory_service__descriptor,
+    &sessile__v1__record_service__descriptor};
 
 static const ProtobufCMethodDescriptor *method_of(const char *name, const char **service)
 {
