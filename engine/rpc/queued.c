@@ -58,12 +58,18 @@ size_t rpc_queued_bytes(const rpc_queued *q)
 
 /* ---------------------------------------------------------------------- counting */
 
-void queued_add(mailbox *box, size_t size)
+int queued_take(mailbox *box, size_t size)
 {
-    if (!box->queued)
-        return;
+    rpc_queued *q = box->queued;
+    size_t bytes = q ? atomic_load(&q->bytes) : 0;
+    if (!q)
+        return 1;
+    do {
+        if (size > QUEUED_SMALL && (bytes >= q->most || size > q->most - bytes))
+            return 0;
+    } while (!atomic_compare_exchange_weak(&q->bytes, &bytes, bytes + size));
     atomic_fetch_add(&box->queued_bytes, size);
-    atomic_fetch_add(&box->queued->bytes, size);
+    return 1;
 }
 
 void queued_remove(mailbox *box, size_t size)

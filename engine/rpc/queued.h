@@ -15,10 +15,11 @@
 enum { QUEUED_SMALL = 16 * 1024 };  /* a reply up to this size is never refused */
 extern const char queued_refusal[]; /* the sentence */
 
-/* Any thread. box: of the call's loop, which may count nothing. */
-void queued_add(mailbox *box, size_t size);
+/* Any thread. box: of the call's loop, which may count nothing. 1: so much more is
+ * counted; 0: it may not wait. */
+int queued_take(mailbox *box, size_t size);
 void queued_remove(mailbox *box, size_t size);
-/* 1: so much more may wait. */
+/* 1: so much more may wait, as it is now. */
 int queued_has_room(const mailbox *box, size_t size);
 /* Has replies dropped, if too many wait. No lock of a mailbox is held. */
 void queued_press(const mailbox *box);

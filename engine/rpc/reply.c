@@ -36,27 +36,33 @@ static void post(rpc_call *call)
     mailbox_unlock(call->mailbox);
 }
 
+static int refuse(rpc_call *call, const char *why)
+{
+    rpc_finish(call, RPC_RESOURCE_EXHAUSTED, why, NULL, 0);
+    return -1;
+}
+
 static int queue(rpc_call *call, const void *data, size_t size, int framed)
 {
-    chunk *one;
-    if (!queued_has_room(call->mailbox, size)) {
+    chunk *one = NULL;
+    int room = queued_has_room(call->mailbox, size);
+
+    if (room && !(one = chunk_new(&call->alloc, data, size, framed)))
+        return refuse(call, "the server is out of memory");
+    if (!room || !queued_take(call->mailbox, one->size)) {
+        if (one)
+            mem_free(&call->alloc, one, sizeof *one + one->size);
         queued_press(call->mailbox);
-        rpc_finish(call, RPC_RESOURCE_EXHAUSTED, queued_refusal, NULL, 0);
-        return -1;
-    }
-    one = chunk_new(&call->alloc, data, size, framed);
-    if (!one) {
-        rpc_finish(call, RPC_RESOURCE_EXHAUSTED, "the server is out of memory", NULL, 0);
-        return -1;
+        return refuse(call, queued_refusal);
     }
     if (!open_box(call)) {
+        queued_remove(call->mailbox, one->size);
         mem_free(&call->alloc, one, sizeof *one + one->size);
         return -1;
     }
     if (atomic_fetch_add(&call->unsent, one->size) + one->size >
         call->limits->bytes.unsent)
         atomic_store(&call->high, 1);
-    queued_add(call->mailbox, one->size);
     chunks_put(&call->box.queue, one);
     post(call);
     queued_press(call->mailbox);
