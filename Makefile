@@ -632,7 +632,7 @@ say_environment = printf '%s\n' 'To use it from there, put these lines into your
     $(if $(CORE_JIT),'export LUA_PATH="$(P)/share/lua/5.1/?.lua;$(P)/share/lua/5.1/?/init.lua;;" LUA_CPATH="$(P)/lib/lua/5.1/?.so;;"')
 
 # What needs Lua 5.4: the command line and its servers, the kit of tests of policies, the demonstration.
-NOT_JIT := -not -path './cli/*' -not -path './testing/*' -not -path './rpc/*' -not -path './mcp/*' -not -name 'demo*.lua'
+NOT_JIT := -not -path './cli/*' -not -path './rpc/*' -not -path './mcp/*' -not -path './testing/*' -not -name 'demo*.lua'
 D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \

@@ -48,6 +48,7 @@ static void get_options(lua_State *L, int index, sessile_memory_run_options *out
 static struct binding_child *new_run(lua_State *L, struct binding_session *session,
                                      struct binding_child *memory)
 {
+    // cppcheck-suppress nullPointer ; one of the two is there
     struct binding_store *store = session ? session->store : memory->stores[0];
     struct binding_child *run = binding_child_new(L, &binding_memory_run_class, store);
     run->session = session;
