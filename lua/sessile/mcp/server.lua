@@ -5,7 +5,6 @@
 
 local clean = require "sessile.mcp.clean"
 local eras = require "sessile.mcp.eras"
-local lines = require "sessile.mcp.lines"
 local messages = require "sessile.mcp.messages"
 local methods = require "sessile.mcp.methods"
 local place = require "sessile.mcp.place"
@@ -14,6 +13,9 @@ local Server = {}
 Server.__index = Server
 
 local server = {}
+
+--- Bytes of a line, without its newline.
+server.LINE = 4 * 1024 * 1024
 
 --- A server. store(create): the store; false: there is none yet; nil, message, code. agent, user:
 --- all that may be seen; writes: whether there are tools that write; version: of this program;
@@ -83,25 +85,35 @@ function Server:answer(line)
   end
 end
 
---- Answers lines until the input ends, or nobody reads the answers.
----@param input file*
----@param output file*
-function Server:run(input, output)
-  while true do
-    local line, size = lines.read(input)
-    local reply
-    if line == nil then
-      return
-    elseif not line then
-      reply = messages.error(nil, messages.REQUEST,
-        ("a line has %d bytes, and %d are the most"):format(size, lines.MOST))
-    else
-      reply = self:answer(line)
-    end
-    if reply and not lines.write(output, reply) then
-      return
-    end
+-- What waits to be written, beyond which nothing is read.
+local UNREAD = 1024 * 1024
+
+-- The line that answers a line; false: one that was too long. nil: nothing does.
+local function reply(self, line)
+  if not line then
+    return messages.error(nil, messages.REQUEST,
+      ("a line has more than %d bytes"):format(server.LINE))
+  elseif line:find "%S" then
+    return self:answer(line)
   end
+end
+
+--- Answers lines until the input ends, or nobody reads the answers.
+---@param io userdata  of sessile.stdio
+function Server:run(io)
+  local line, ended
+  repeat
+    line, ended = io:line()
+    local text = line ~= nil and reply(self, line)
+    if text then
+      io:send(text)
+      io:poll(0, false)
+    end
+    local waiting = io:queued()
+    if waiting > UNREAD or (ended and waiting > 0) or (line == nil and not ended) then
+      io:poll(-1, waiting <= UNREAD)
+    end
+  until io:broken() or (ended and io:queued() == 0)
 end
 
 return server

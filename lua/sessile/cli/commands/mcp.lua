@@ -44,6 +44,6 @@ return {
     server.new {
       store = open, agent = app.globals.agent, user = app.globals.user, writes = args.write,
       version = sessile.version, tell = function(text) app:note(text) end,
-    }:run(io.stdin, io.stdout)
+    }:run(require "sessile.stdio".open(server.LINE))
   end,
 }
