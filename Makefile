@@ -610,7 +610,7 @@ bench: deps-bench
 benches: $(BENCHES) $(BIN) $(WORKER) $(SERVER) $(ENCODINGS) $(CORE) $(CORE_JIT)
 
 # Clients and suites of other people, from npm; FOREIGN names some of them. Never part of `test`.
-foreign: build
+foreign: build service
 	@BUILD=$(BUILD) tests/foreign/run $(FOREIGN)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl; and
