@@ -53,10 +53,42 @@ describe("the README", function()
     assert.matches("message 00000001", text)
   end)
 
+  -- Runs a program beside a client that `sessile rpc` writes, in a home of its own.
+  local function client(name, file, code, line)
+    local program = line:match "^%S+"
+    if not select(2, run("command -v " .. program)) then
+      return pending(program .. " is not installed: the program for " .. name .. " was not run")
+    end
+    local place = folder .. "/" .. name
+    assert(os.execute(("mkdir -p '%s/.config/nvim/lua'"):format(place)))
+    write(place .. "/" .. file, code)
+    local text, ok = run(("cd '%s' && export HOME='%s' PATH='%s/bin':\"$PATH\" && " ..
+      "unset XDG_CONFIG_HOME XDG_DATA_HOME && %s\n%s"):format(place, place, build,
+      blocks("sh")[3], line))
+    assert.is_true(ok, text)
+    return text
+  end
+
+  it("shows a program in Node", function()
+    local text = client("node", "one.mjs", blocks("js")[1], "node one.mjs")
+    assert.matches("\n1 is what the model sees next\n$", text)
+  end)
+
+  it("shows a program in Python", function()
+    local text = client("python", "one.py", blocks("python")[1], "/usr/bin/python3 one.py")
+    assert.matches("\n1 is what the model sees next\n$", text)
+  end)
+
+  it("shows a command of Neovim", function()
+    local text = client("neovim", ".config/nvim/init.lua", blocks("lua")[3],
+      "nvim --headless -i NONE -c 'Remember buy milk' -c 'qall!' && sessile show notes")
+    assert.matches("buy milk", text)
+  end)
+
   it("shows a policy that loads and does what it says", function()
     local sessile = require "sessile"
     local path = folder .. "/keep_last.lua"
-    write(path, blocks("lua")[3])
+    write(path, blocks("lua")[4])
     local store = assert(sessile.open("ram:", { policy = { path, turns = 2 } }))
     local s = assert(store:create {})
     for i = 1, 5 do
@@ -69,8 +101,8 @@ describe("the README", function()
   end)
 
   it("shows the spec of that policy, which passes", function()
-    write(folder .. "/keep_last.lua", blocks("lua")[3])
-    write(folder .. "/keep_last_spec.lua", blocks("lua")[4])
+    write(folder .. "/keep_last.lua", blocks("lua")[4])
+    write(folder .. "/keep_last_spec.lua", blocks("lua")[5])
     write(folder .. "/recorded.jsonl", guides.read "examples/demo-session.jsonl")
     local text, ok = run(("cd '%s' && '%s' policy test keep_last_spec.lua"):format(folder,
       built.binary))

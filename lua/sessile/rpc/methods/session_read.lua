@@ -117,6 +117,6 @@ return function(method)
 
   method("session/export", "the session as a document", {
     format = "string?", to = "string?", context = "boolean?", cwd = "string?",
-    redact = "boolean?",
+    redact = "boolean?", content = "boolean?",
   }, "Exported", { run = function(_, params, s) return export(params, s) end })
 end
