@@ -34,7 +34,7 @@ function messages.mark(message)
   elseif not message.tools and (content == nil or content == "") then
     return nil
   end
-  return meta and meta.id or content, type(content) == "string" and #content or 0
+  return meta and meta.id or content or "calls", type(content) == "string" and #content or 0
 end
 
 --- A message of a chat as the engine stores it.
