@@ -16,9 +16,10 @@ function editor.line(name, scenario)
     ("local p = dofile(vim.env.STUBS .. '/prelude.lua')\np.run(function()\n%s\nend)\n")
     :format(scenario))
   return ("cd %s && %s SESSILE_BIN=%s STUBS=%s OUT=%s/%s.out timeout -k 5 120 %s --headless "
-    .. "-u NONE -i NONE --cmd 'set rtp^=%s,%s' -c 'luafile %s.lua' >%s.log 2>&1"):format(cli.quote(home),
-    cli.env(), cli.quote(built.binary), cli.quote(built.root .. "/spec/support/nvim"), home, name,
-    nvim, built.root .. "/examples/nvim", home .. "/client", name, name)
+    .. "-u NONE -i NONE --cmd 'set rtp^=%s,%s' -c 'luafile %s.lua' >%s.log 2>&1"):format(
+    cli.quote(home), cli.env(), cli.quote(built.binary),
+    cli.quote(built.root .. "/spec/support/nvim"), home, name, nvim,
+    built.root .. "/examples/nvim", home .. "/client", name, name)
 end
 
 --- What a scenario said; it has to have ended well.
