@@ -137,6 +137,55 @@ describe("examples/nvim", function()
     end
   end)
 
+  test("puts what a policy left after a turn into the chat, and goes on from there", function()
+    local out = run("one", [[
+      require("codecompanion").setup { extensions = { sessile = { opts = {
+        command = vim.env.SESSILE_BIN, args = { "--plain" },
+        turn = { policy = "summarize", window = 1500 } } } } }
+      local chat = p.stub.Chat.new {}
+      for i = 1, 30 do
+        p.talk(chat, ("question %d about trams "):format(i):rep(10),
+          ("answer %d "):format(i):rep(20))
+        p.idle()
+      end
+      local session = p.state.chats:of(chat).session
+      local context = p.state.server:wait("session/context", { session = session })
+      p.say("shorter", #chat.messages < 60, #chat.messages - 1 == #context.messages)
+      p.say("path", #p.state.server:wait("session/messages", { session = session }))
+      local found = p.state.server:wait("session/tree", { session = session,
+        types = { "message" } })
+      p.say("nodes", #found.nodes, #p.said)
+    ]])
+    has(out, "shorter true true\npath 60\nnodes 60 0")
+  end)
+
+  test("compacts its own branch when another editor's is at the head", function()
+    local out = run("one", [[
+      local chat = p.stub.Chat.new {}
+      for i = 1, 12 do
+        p.talk(chat, ("question %d about trams "):format(i):rep(30),
+          ("answer %d "):format(i):rep(60))
+      end
+      p.idle()
+      local session = p.state.chats:of(chat).session
+      assert(p.state.server:wait("session/turn", { session = session,
+        messages = { { role = "user", content = "from elsewhere" } } }))
+      p.talk(chat, "mine", "is here")
+      p.idle()
+      local function newest()
+        local read = p.state.server:wait("session/messages", { session = session, last = 1 })
+        return read[1].message.content
+      end
+      p.say("head", newest())
+      vim.cmd "SessileCompact"
+      p.wait("a word", function() return #p.said > 0 end)
+      p.say("head", newest(), p.said[1]:match "the model gets")
+      p.say("chat", p.texts(chat.messages):find("from elsewhere", 1, true) == nil,
+        chat.messages[#chat.messages].content)
+    ]])
+    has(out, "head from elsewhere\nhead is here the model gets\nchat true is here")
+  end)
+
   test("has a README whose snippets run, and that names each file", function()
     local page = cli.read(built.root .. "/examples/nvim/README.md")
     local lines = page:match "```sh\n(.-)```"

@@ -8,6 +8,8 @@ local messages = {}
 local TO_ENGINE = { llm = "assistant" }
 local FROM_ENGINE = { assistant = "llm" }
 
+local is_a_list = vim.islist or vim.tbl_islist -- the older name is deprecated
+
 -- A value without what JSON has not: functions, handles, lists with holes.
 local function plain(value)
   local kind = type(value)
@@ -17,7 +19,7 @@ local function plain(value)
   elseif next(value) == nil then
     return value -- with its metatable: vim.empty_dict() stays an object
   end
-  local copy, is_list = {}, vim.tbl_islist(value)
+  local copy, is_list = {}, is_a_list(value)
   for key, one in pairs(value) do
     copy[(is_list or type(key) == "string") and key or tostring(key)] = plain(one)
   end
