@@ -213,6 +213,10 @@ describe("sessile rpc", function()
     assert.is_true(client:call("session/why", { session = "s", entry = first }).in_context)
     assert.equal("two", client:call("session/pop", { session = "s" })[1].message.content)
     has(client:call("session/export", { session = "s", format = "md" }).text, "one")
+    local trace = { session = "s", to = "otel" }
+    assert.is_nil(client:call("session/export", trace).text:find("one", 1, true))
+    trace.content = true
+    has(client:call("session/export", trace).text, "one")
     local fork = client:call("session/fork", { session = "s", id = "f" })
     assert.equal("s", fork.origin.id)
     client:call("session/child", { session = "s", agent = "helper", id = "c" })

@@ -27,7 +27,7 @@ local function export(params, s)
   local pieces = {}
   local done, message, code, retry_ms, rule = s:export {
     format = params.format, to = params.to, context = params.context, cwd = params.cwd,
-    redact = params.redact, write = function(piece)
+    redact = params.redact, content = params.content, write = function(piece)
       pieces[#pieces + 1] = piece
       return true
     end,
