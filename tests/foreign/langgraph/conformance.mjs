@@ -13,9 +13,11 @@ const folders = new Map();
 const initializer = {
   checkpointerName: `SessileSaver over ${process.env.JUDGED}`,
   createCheckpointer() {
-    const folder = process.env.JUDGED === "files" ? mkdtempSync(join(tmpdir(), "judged-")) : undefined;
+    const judged = process.env.JUDGED;
+    const folder = judged === "ram:" ? undefined : mkdtempSync(join(tmpdir(), "judged-"));
+    const url = { "ram:": judged, files: folder, sqlite: `sqlite:${folder}/threads.db` }[judged];
     const store = new Sessile({
-      command: process.env.SESSILE_BIN, args: ["--store", folder ?? process.env.JUDGED],
+      command: process.env.SESSILE_BIN, args: ["--store", url],
     });
     const saver = new SessileSaver(store);
     folders.set(saver, folder);

@@ -2,7 +2,7 @@
 
 import { startVitest } from "vitest/node";
 
-/** judged: "ram:", or "files". */
+/** judged: "ram:", "files" or "sqlite". */
 export async function judge(judged) {
   process.env.JUDGED = judged;
   const vitest = await startVitest("test", [], {
