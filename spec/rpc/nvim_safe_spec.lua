@@ -146,9 +146,9 @@ describe("examples/nvim", function()
       table.sort(times)
       local from = cpu()
       vim.json.encode(chat.messages)
-      p.say(("# figure: us of the editor for a save in a chat of 500 to 800 messages = %.0f (median;"
-        .. " processor time %.0f), to encode that chat whole = %.0f"):format(times[150], work / 300,
-        cpu() - from))
+      p.say(("# figure: us of the editor for a save in a chat of 500 to 800 messages = %.0f "
+        .. "(median; processor time %.0f), to encode that chat whole = %.0f"):format(times[150],
+        work / 300, cpu() - from))
     ]])
     has(out, "# figure: ")
     print(out:match "# figure: [^\n]*")
