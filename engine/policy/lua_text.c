@@ -63,7 +63,7 @@ static int text_base64_bytes(lua_State *L)
 
 /* ------------------------------------------------------------------------ JSON */
 
-/* 1 when the value at index is a JSON text of at most so many levels; *out is its value.
+/* 1 when the value at index is a JSON text of at most depth levels; *out is its value.
  * Else 0. */
 static int read_deep(lua_State *L, int index, unsigned depth, json *out)
 {

@@ -6,7 +6,7 @@
 local utf8 = {}
 
 local unpack = rawget(_G, "unpack") or rawget(table, "unpack")
-local LEAST = { 0, 0x80, 0x800, 0x10000 } -- for a sequence of so many bytes
+local LEAST = { 0, 0x80, 0x800, 0x10000 } -- of a sequence of 1, 2, 3, 4 bytes
 
 -- The character at a byte and where the next one begins; nil: the bytes are none.
 local function decode(text, at)

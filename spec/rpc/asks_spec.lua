@@ -23,7 +23,7 @@ end
 
 local ASKS_MODEL = { name = "summarize", options = { preserve_recent = 2 } }
 
--- A session with so many messages.
+-- A session with `count` messages.
 local function filled(id, count)
   client:call("session/create", { id = id })
   local list = {}
