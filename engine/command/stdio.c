@@ -49,8 +49,8 @@ static int stdio_gc(lua_State *L)
     return 0;
 }
 
-/* open(most): most: bytes of a line. From now on a reader that leaves is told by
- * broken(), not by a signal. */
+/* open(most): a line has at most `most` bytes. SIGPIPE is ignored from now on: broken()
+ * says that nobody reads standard output. */
 static int stdio_open(lua_State *L)
 {
     lua_Integer most = luaL_checkinteger(L, 1);

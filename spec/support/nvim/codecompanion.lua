@@ -2,7 +2,7 @@
 --
 -- It has the shapes of the real chat: messages with _meta.id (a hash of the text, so that two equal
 -- texts may have one id), roles user, llm, system and tool, calls under tools.calls, results under
--- tools.call_id, a system message that each chat makes anew, and the events of the real one.
+-- tools.call_id, a system message that each chat makes itself, and the events of the real one.
 
 local USER, LLM, SYSTEM = "user", "llm", "system"
 

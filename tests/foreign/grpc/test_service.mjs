@@ -98,6 +98,7 @@ test("events come in order, and a stream that was cut goes on where it was", asy
   const reading = read({ id: seen.at(-1) + 1 }, 6);
   for (let i = 3; i < 6; i++) await call("AppendMessage", { ...of("events"), message: says(`${i}`) });
   await reading;
+  assert.equal(seen.length, 6);
   assert.deepEqual(seen, seen.map((_, i) => seen[0] + i));
 });
 
@@ -118,11 +119,18 @@ test("a run asks for the model's words over its stream, and ends with them in th
   assert.ok((await context("run")).some((text) => JSON.stringify(text).includes("in short: six")));
 });
 
-test("a deadline that has passed is DEADLINE_EXCEEDED, and the server goes on", async () => {
-  const late = await new Promise((done) => client.ResumeSession(of("run"),
-    { deadline: Date.now() - 1000 }, (error) => done(error)));
-  assert.equal(late.code, grpc.status.DEADLINE_EXCEEDED);
-  assert.equal((await call("ResumeSession", of("run"))).session.id, "run");
+test("a run whose client is gone at its deadline waits as a pending run", async () => {
+  await make("late", 6);
+  const stream = client.Run({ deadline: Date.now() + 1000 });
+  stream.write({ compact: { ...of("late"), config: { policies: [{ name: "summarize", options: json({ preserve_recent: 2 }) }] } } });
+  const error = await (async () => { for await (const _ of stream); })().then(() => null, (why) => why);
+  assert.equal(error?.code, grpc.status.DEADLINE_EXCEEDED);
+  let runs = [];
+  for (let i = 0; i < 600 && runs.length === 0; i++) {
+    runs = (await call("ListPendingRuns", of("late"))).runs;
+    if (runs.length === 0) await new Promise((done) => setTimeout(done, 100));
+  }
+  assert.equal(runs.length, 1);
 });
 
 test("a server that is told to end, ends with nothing left open", async () => {

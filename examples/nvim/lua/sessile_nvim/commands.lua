@@ -9,6 +9,15 @@ local function row(listed)
     listed.title or listed.id, listed.messages or 0)
 end
 
+-- Opens a session as a chat.
+local function open_chat(state, notify, id, title)
+  state.chats:open(id, title, function(_, failure)
+    if failure then
+      notify(failure.message)
+    end
+  end)
+end
+
 -- :Sessile [WORDS]: picks one of the stored sessions, and opens it.
 local function pick(state, notify, words)
   state.server:call("store/list", { agent = state.agent, sort = "modified",
@@ -21,11 +30,7 @@ local function pick(state, notify, words)
     vim.ui.select(list, { prompt = "Session", kind = "sessile", format_item = row },
       function(picked)
         if picked then
-          state.chats:open(picked.id, picked.title, function(_, why)
-            if why then
-              notify(why.message)
-            end
-          end)
+          open_chat(state, notify, picked.id, picked.title)
         end
       end)
   end)
@@ -41,11 +46,7 @@ local function go(state, notify, chat, entry)
       end
       local title = chat.title
       chat:close()
-      state.chats:open(writer.session.id, title, function(_, why)
-        if why then
-          notify(why.message)
-        end
-      end)
+      open_chat(state, notify, writer.session.id, title)
     end)
 end
 

@@ -27,8 +27,8 @@ local function plain(value)
 end
 
 --- What identifies a message of a chat: its id and its size, since a tool's output may grow. nil:
---- it is not stored. System messages with a tag are made by each chat anew; an empty message is the
---- one that the user has not typed yet.
+--- it is not stored. Each chat makes system messages with a tag itself; an empty message is the one
+--- that the user has not typed yet.
 function messages.mark(message)
   local meta, content = message._meta, message.content
   if message.role == "system" and meta and meta.tag then

@@ -80,7 +80,7 @@ local function failed(self, what, failure)
     return self:save() -- asks again: `once` sees to it that it is written once
   end
   if failure.code ~= LOST then
-    self.pending = nil -- refused: the next save begins anew
+    self.pending = nil -- refused: the next save compares from the start
   end
   self.notify(("%s is not stored yet: %s: %s"):format(self.session.id, what, failure.message))
   settle(self, failure)
@@ -139,7 +139,7 @@ end
 -- Moves the head to where the list and what was written part.
 local function branch(self, n)
   local entry = n == 0 and ROOT or self.written[n].entry
-  if not entry then -- a policy wrote what is before: the list is written anew
+  if not entry then -- a policy wrote what is before: the whole list is written again
     n, entry = 0, ROOT
   end
   self.busy = true
