@@ -131,13 +131,16 @@ void machine_boot(machine *m)
     wait_made(m);
 }
 
-pid_t machine_run(machine *m, const char *script, int in_source, const char *log)
+/* SECONDS: what runs longer is ended, with status 124; 0: nothing is. */
+static pid_t start(machine *m, const char *script, int in_source, const char *log,
+                   int seconds)
 {
-    char files[80], name[80], all[700], build[1100];
+    char files[80], name[80], all[700], build[1100], limit[16];
     const char *own = getenv("SESSILE_BUILD");
     ways_in(m, files, name);
     snprintf(all, sizeof all, "MACHINES=%s", m->folder);
     snprintf(build, sizeof build, "BUILD=%s", own ? own : "build");
+    snprintf(limit, sizeof limit, "%d", seconds);
     const char *const argv[] = {
         "nsenter",
         files,
@@ -151,6 +154,9 @@ pid_t machine_run(machine *m, const char *script, int in_source, const char *log
         "DEBIAN_FRONTEND=noninteractive",
         all,
         build,
+        "timeout",
+        "--kill-after=5",
+        limit,
         "bash",
         "-c",
         "cd \"$0\"; PS4='+ \\t '; set -ex; eval \"$1\"",
@@ -160,10 +166,15 @@ pid_t machine_run(machine *m, const char *script, int in_source, const char *log
     return network_run(m->net, m->host, &(network_program){.argv = argv, .log = log});
 }
 
+pid_t machine_run(machine *m, const char *script, int in_source, const char *log)
+{
+    return start(m, script, in_source, log, 0);
+}
+
 int machine_do(machine *m, const char *script, int in_source, const char *log)
 {
     int status;
-    pid_t pid = machine_run(m, script, in_source, log);
+    pid_t pid = start(m, script, in_source, log, 180);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "service/guide.h"
@@ -268,12 +269,15 @@ static void the_page_works_as_it_stands(void **state)
     static followed f;
     const char *heading = "";
     int ran = 0, happened = 0;
+    time_t began = time(NULL);
     (void)state;
     follow_open(&f);
     for (int i = 0; i < f.guide.count; i++) {
         const guide_block *b = &f.guide.blocks[i];
-        if (strcmp(b->heading, heading) != 0)
+        if (strcmp(b->heading, heading) != 0) {
+            print_message("# after %d s: %s\n", (int)(time(NULL) - began), b->heading);
             happened += begin_chapter(&f, b->heading);
+        }
         heading = b->heading;
         if (!b->reason[0]) {
             run_block(&f, b);
@@ -294,5 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_works_as_it_stands),
     };
+    /* what is said is there when this is ended from outside */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
