@@ -202,6 +202,7 @@ static sessile_status make_rsa(signature_key *key, const struct openssl *o,
     n = without_zeros(n);
     e = without_zeros(e);
     bits = bits_of(n);
+    key->rsa_bytes = n.size;
     if (bits < RSA_LEAST || bits > RSA_MOST) {
         return fail(err, SESSILE_INVALID,
                     "its modulus has %zu bits: use one of %d to %d bits", bits, RSA_LEAST,
@@ -364,6 +365,9 @@ static int verify_openssl(const signature_key *key, const struct openssl *o,
             return -1;
         signature_size = put_ecdsa(der, signature);
         signature = der;
+    } else if (signature_size != key->rsa_bytes) {
+        /* OpenSSL takes a signature without its leading zero for the whole one. */
+        return -1;
     }
     o->ERR_set_mark();
     md = o->EVP_MD_CTX_new();

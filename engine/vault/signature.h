@@ -43,6 +43,7 @@ typedef struct signature_key {
     unsigned char *secret; /* of HS256: guarded memory */
     size_t secret_size;
     void *openssl; /* an EVP_PKEY, for the others */
+    size_t rsa_bytes; /* of the modulus: a signature has as many */
 } signature_key;
 
 /* The bytes of a key: EdDSA x; ES256 x, y; RS256 and PS256 n, e; HS256 k. */
