@@ -42,7 +42,7 @@ typedef struct signature_key {
     unsigned char ed25519[32];
     unsigned char *secret; /* of HS256: guarded memory */
     size_t secret_size;
-    void *openssl; /* an EVP_PKEY, for the others */
+    void *openssl;    /* an EVP_PKEY, for the others */
     size_t rsa_bytes; /* of the modulus: a signature has as many */
 } signature_key;
 
