@@ -131,7 +131,7 @@ void machine_boot(machine *m)
     wait_made(m);
 }
 
-/* SECONDS: what runs longer is ended, with status 124; 0: nothing is. */
+/* What runs for more than `seconds` is ended, with status 124; 0: nothing is. */
 static pid_t start(machine *m, const char *script, int in_source, const char *log,
                    int seconds)
 {

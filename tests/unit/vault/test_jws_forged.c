@@ -389,6 +389,37 @@ static void short_MAC_is_not_completed(void **state)
     free(token);
 }
 
+/* A number with a byte less is the same number: here its first byte is zero. */
+static void RSA_without_its_leading_zero_is_refused(void **state)
+{
+    unsigned char raw[256];
+    char payload[200];
+    size_t size;
+    (void)state;
+    for (signer_key key = SIGNER_RSA; key <= SIGNER_PSS; key++) {
+        char *header = tokens_header(key);
+        raw[0] = 1;
+        for (int i = 0; i < 20000 && raw[0]; i++) {
+            snprintf(payload, sizeof payload, "{" TOKENS_PLAIN ",\"x\":%d}", i);
+            char *token = signer_token(t.signer, key, header, payload);
+            const char *last = strrchr(token, '.') + 1;
+            assert_int_equal(jose_decode(raw, sizeof raw, last, strlen(last), &size), 0);
+            free(token);
+        }
+        assert_int_equal(size, sizeof raw);
+        assert_int_equal(raw[0], 0);
+        char *token = signer_forge(header, payload, raw, size);
+        tokens_expect(&t, "256 bytes", tokens_judge(&t, token, strlen(token)),
+                      JWS_ACCEPTED);
+        free(token);
+        token = signer_forge(header, payload, raw + 1, size - 1);
+        tokens_expect(&t, "255 bytes", tokens_judge(&t, token, strlen(token)),
+                      JWS_SIGNATURE);
+        free(token);
+        free(header);
+    }
+}
+
 static void PSS_with_another_salt_is_refused(void **state)
 {
     static const int sizes[] = {0, 20, 31, 33, 64, 222};
@@ -489,6 +520,7 @@ int main(void)
         cmocka_unit_test(edges_of_RSA_are_refused),
         cmocka_unit_test(signature_of_another_size_is_refused),
         cmocka_unit_test(short_MAC_is_not_completed),
+        cmocka_unit_test(RSA_without_its_leading_zero_is_refused),
         cmocka_unit_test(PSS_with_another_salt_is_refused),
         cmocka_unit_test(HMAC_with_what_is_public_is_refused),
         cmocka_unit_test(each_changed_bit_of_a_signature_is_refused),
