@@ -40,7 +40,7 @@ void machine_boot(machine *m);
  * prints each: in /root, or in the source tree (in_source 1). Its output is added to the
  * file `log`. The pid is the caller's to wait for. */
 pid_t machine_run(machine *m, const char *script, int in_source, const char *log);
-/* The same, and waits: its exit status, or 128 + signal; 124 if it did not end in 180 s. */
+/* The same, and waits: its exit status, or 128 + signal; 124 if it took over 180 s. */
 int machine_do(machine *m, const char *script, int in_source, const char *log);
 
 #endif
